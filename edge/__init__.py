@@ -1,0 +1,1 @@
+"""The edge: turns an agent runtime's gRPC streams into durable, resumable Server-Sent Events."""
