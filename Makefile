@@ -1,0 +1,110 @@
+# One verb per habit; `make help` lists them. Needs Python 3.11 or newer, make and git.
+
+PYTHON ?= python3
+PORT ?= 8080
+# Extra arguments: `make test ARGS="tests/core -x"`, `make lock ARGS=--upgrade`.
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+LOCKS := $(addprefix requirements/,base.txt build.txt dev.txt)
+STAMP := $(VENV)/.stamp
+
+PROTO := proto/unbroken/v1/agent_runtime.proto
+GEN := proto/gen
+PROTOC_OUT := $(addsuffix =$(GEN),--python_out --grpc_python_out --mypy_out --mypy_grpc_out)
+
+export PORT
+.DELETE_ON_ERROR:
+.PHONY: help run setup setup-run test test-realtime lint format gen check-gen lock check-deploy \
+  bench clean check-python
+
+help:  ## List the verbs.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: setup-run  ## Start the runtime and the edge here, at http://127.0.0.1:8080 (or PORT).
+	$(BIN)/python -m edge.local
+
+setup: $(STAMP)-dev  ## Make .venv with everything for tests, checks and code generation.
+
+setup-run: $(STAMP)-run
+
+test: setup  ## Run the fast test suite.
+	$(BIN)/python -m pytest $(ARGS)
+
+test-realtime: setup  ## Run the tests that wait for real time, kill processes and cut connections.
+	$(BIN)/python -m pytest -m realtime $(ARGS)
+
+lint: setup  ## Check style, types, import directions, contract and Dockerfile.
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/buf lint
+	$(BIN)/buf format --diff --exit-code
+	$(BIN)/hadolint Dockerfile
+
+format: setup  ## Format the code and the contract.
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/buf format --write
+
+gen: setup  ## Generate proto/gen from the contract.
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m grpc_tools.protoc -I proto $(PROTOC_OUT) $(PROTO)
+
+check-gen: gen  ## Fail if proto/gen does not match the contract.
+	git diff --exit-code -- $(GEN)
+
+lock: setup  ## Compile requirements/*.txt again; ARGS=--upgrade takes newer releases.
+	$(call compile,build.txt,requirements/build.in)
+	$(call compile,base.txt,pyproject.toml)
+	$(call compile,openai.txt,--extra openai pyproject.toml)
+	$(call compile,dev.txt,--extra openai pyproject.toml requirements/build.in requirements/dev.in)
+	$(call compile,deploy-check.txt,requirements/deploy-check.in)
+
+check-deploy: setup  ## Check deploy/service.yaml against Google's own description of Cloud Run.
+	$(PIP) install --quiet --require-hashes -r requirements/deploy-check.txt
+	$(BIN)/python deploy/check_service_yaml.py deploy/service.yaml
+
+bench: setup  ## Run the benchmarks.
+	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+clean:  ## Remove .venv and every cache.
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+check-python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: Python 3.11 or newer is needed, but '$(PYTHON)' is" \
+	    "$$($(PYTHON) --version 2>&1). Name another one: make PYTHON=python3.13 ..." >&2; exit 1; }
+
+# A changed lock makes the environment anew, so that nothing of the old one is left in it.
+$(STAMP): $(LOCKS) | check-python
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(STAMP)-run: $(STAMP) pyproject.toml
+	$(PIP) install --quiet --require-hashes -r requirements/base.txt
+	$(call install-editable)
+	@touch $@
+
+$(STAMP)-dev: $(STAMP) pyproject.toml
+	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	$(call install-editable)
+	@touch $@ $(STAMP)-run
+
+# No index is asked: what builds the package was installed from its hashes.
+define install-editable
+	$(PIP) install --quiet --require-hashes -r requirements/build.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation --no-index --editable .
+endef
+
+# $(call compile,OUTPUT,SOURCES): names no index host and no path of this machine.
+# A newer pin in one file never meets an older one in another: all but the first obey base.txt.
+define compile
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+	  --no-emit-index-url --custom-compile-command "make lock" $(ARGS) \
+	  $(if $(filter base.txt,$(1)),,--constraints requirements/base.txt) $(2) \
+	  --output-file requirements/$(1)
+endef

@@ -1,0 +1,5 @@
+"""Plugins of the whole suite. Fixtures live beside the tests that use them."""
+
+from __future__ import annotations
+
+pytest_plugins = ["tests.support.requirements_plugin"]
