@@ -65,7 +65,7 @@ lock: setup  ## Compile requirements/*.txt again; ARGS=--upgrade takes newer rel
 
 check-deploy: setup  ## Check deploy/service.yaml against Google's own description of Cloud Run.
 	$(PIP) install --quiet --require-hashes -r requirements/deploy-check.txt
-	$(BIN)/python deploy/check_service_yaml.py deploy/service.yaml
+	$(BIN)/python -m deploy.check_service_yaml deploy/service.yaml
 
 bench: setup  ## Run the benchmarks.
 	$(BIN)/python -m tests.benchmarks $(ARGS)

@@ -1,0 +1,1 @@
+"""Deployment descriptions, and what checks them."""
