@@ -60,7 +60,7 @@ class _JumpingSelector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
-        if not ready and timeout != 0:
+        if not ready:
             self._jump(timeout)
         return ready
 
