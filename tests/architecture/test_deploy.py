@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from deploy.check_service_yaml import complaints
+from edge.config import Config
 from tests.architecture.source import ROOT, assert_clean, run_tool
 
 SERVICE = ROOT / "deploy" / "service.yaml"
@@ -40,6 +41,19 @@ def test_the_edge_is_served_http_1(service: Service) -> None:
     (ports,) = [container["ports"] for container in _containers(service) if "ports" in container]
 
     assert [port["name"] for port in ports] == ["http1"]
+
+
+def _environment(container: dict[str, Any]) -> dict[str, str]:
+    """Return what the container sees: its own variables and those of the platform."""
+    own = {variable["name"]: variable["value"] for variable in container["env"]}
+    return own | {"PORT": "8080", "K_SERVICE": "unbroken"}
+
+
+def test_the_edge_accepts_the_configuration_it_is_deployed_with(service: Service) -> None:
+    config = Config.from_environ(_environment(_containers(service)[0]))
+
+    assert config.production
+    assert (config.host, config.port) == ("0.0.0.0", 8080)
 
 
 def _two_ingress_containers(service: Service) -> None:
