@@ -21,7 +21,6 @@ from edge.journal.rules import (
 )
 from edge.ports import Clock, Head, Page, Renewal, SlotTaken, TurnEntry
 
-
 _NO_HINTS = Renewal(epoch=0, last_slot=0, turn_id="", turn_state="none")
 
 

@@ -28,6 +28,8 @@ MAX_SLOT = 9_999_999_999
 _MAX_TIME_MS = 253_402_300_799_999
 """The last millisecond of the year 9999, where a protobuf ``Timestamp`` ends."""
 
+_MAX_NUMBER = 2**63 - 1
+
 # Names and numbers of a stored record, of one event, of one epoch start: rounded up from Firestore's
 # size rules (a field costs its name + 1, a string its UTF-8 + 1, a number 8).
 _RECORD_OVERHEAD_BYTES = 512
@@ -95,6 +97,10 @@ def _checked_size(record: AnyRecord) -> int:
         raise AppendRefused(f"slot {record.slot} is out of range")
     if not 0 < record.expire_at_ms <= _MAX_TIME_MS:
         raise AppendRefused(f"slot {record.slot} expires out of range")
+    if not (0 <= record.epoch <= _MAX_NUMBER and 0 <= record.last_seq <= _MAX_NUMBER):
+        raise AppendRefused(f"slot {record.slot} has a number out of range")
+    if isinstance(record, Events) and {e.epoch for e in record.events} != {record.epoch}:
+        raise AppendRefused(f"slot {record.slot} has no events, or events of another epoch")
     size = record_size_bytes(record)
     if size > RECORD_LIMIT_BYTES:
         raise AppendRefused(f"record of {size} bytes is above {RECORD_LIMIT_BYTES}")
