@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["tests.support.requirements_plugin"]
+pytest_plugins = [
+    "tests.support.firestore_emulator",
+    "tests.support.requirements_plugin",
+]
