@@ -1,0 +1,92 @@
+"""One viewer, one loop: what the session says becomes the body of one HTTP response.
+
+Knows nothing of journals and turns. What is ready together leaves in one chunk; when nothing is,
+the loop waits in ``viewer.next`` and nowhere else.
+
+The viewer is closed when the *request* ends, not when the generator does: a client that leaves
+before the first byte never starts the generator, and its ``finally`` would never run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, cast
+
+from quart import Request, Response
+
+from edge.core.control import Control, Reconnect
+from edge.core.errors import EdgeError
+from edge.sessions.tail import Shown
+from edge.sessions.viewer import Viewer
+from edge.web.parts import Framing
+
+EXITS = "edge.exits"
+"""Key of the ASGI scope under which the guard keeps what must run when the request is over."""
+
+_log = logging.getLogger(__name__)
+
+
+def stream_viewer(request: Request, viewer: Viewer, framing: Framing) -> Response:
+    """Return the response that shows everything that ``viewer`` sees."""
+    exits = cast("dict[str, ExitStack]", request.scope)[EXITS]
+    exits.callback(viewer.close)
+    viewer.on_stall = _cancel_this_request()
+    response = _event_response(_chunks(viewer, framing), framing)
+    # Mercure's rule: a position other than the one asked for means loss or rewind, and a client
+    # that reads headers knows it before the first byte.
+    response.headers["Last-Event-ID"] = str(viewer.start)
+    return response
+
+
+def send_away(reconnect: Reconnect, framing: Framing) -> Response:
+    """Return a stream that ends at once. Any status but 200 stops an ``EventSource`` for good."""
+    return _event_response(framing.ping + framing.control(reconnect), framing)
+
+
+async def _chunks(viewer: Viewer, framing: Framing) -> AsyncIterator[bytes]:
+    # The first byte goes out before there is anything to say, so that headers arrive at once.
+    yield framing.ping
+    try:
+        while (items := await viewer.next()) is not None:
+            yield _join(items, framing) or framing.ping
+            # Hypercorn keeps quiet about a client that left and accepts every further chunk
+            # without suspending. Without this the loop would never learn of it, nor any other task.
+            await asyncio.sleep(0)
+    except EdgeError as error:
+        _log.warning("a stream ended early", extra={"code": error.code})
+    except Exception as error:  # noqa: BLE001  The boundary: here the response is half sent.
+        # A clean end without a terminal event means "come back with your last id" to every client
+        # that we support, as any cut does; letting it escape would only add a traceback.
+        _log.error("a stream failed", exc_info=error)
+
+
+def _join(items: Sequence[Shown | Control], framing: Framing) -> bytes:
+    return b"".join(
+        [item.frame if isinstance(item, Shown) else framing.control(item) for item in items]
+    )
+
+
+def _event_response(body: AsyncIterator[bytes] | bytes, framing: Framing) -> Response:
+    response = Response(body, content_type=framing.content_type)
+    response.timeout = None  # the only place: a stream may outlive every response timeout
+    response.headers["Cache-Control"] = "no-store, no-transform"
+    response.headers["X-Accel-Buffering"] = "no"
+    return response
+
+
+def _cancel_this_request() -> Callable[[], None]:
+    """Return what ends the current request, even one that is stuck in a send.
+
+    The bytes that the kernel still holds for the client are given up by the socket's own
+    TCP_USER_TIMEOUT (``edge.main``), because Hypercorn has no way to reach the transport.
+    """
+    task: asyncio.Task[Any] | None = asyncio.current_task()
+    assert task is not None
+
+    def cancel() -> None:
+        task.cancel()
+
+    return cancel

@@ -1,0 +1,82 @@
+"""The ASGI layer in front of Quart: refuses what no route should ever see.
+
+Knows nothing of routes. Here is what is about the connection and not about a call: protocol version,
+sizes, WebSocket, host and origin; and the end of the request, which only this layer is told for sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import urlsplit
+
+from edge.web.event_stream import EXITS
+from edge.web.problems import Problem, Refused, problem_of
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MAX_HEADER_BYTES = 16 * 1024
+MAX_URL_BYTES = 2 * 1024
+
+
+class Guard:
+    """Wraps the application, and stands before it on every request."""
+
+    def __init__(self, app: App, *, allowed_hosts: frozenset[str]) -> None:
+        self._app = app
+        self._allowed_hosts = allowed_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        refused = self._refuse(scope)
+        if refused is not None:
+            prefix = "websocket.http" if scope["type"] == "websocket" else "http"
+            await _answer(problem_of(refused), prefix, send)
+            return
+        with ExitStack() as exits:
+            scope[EXITS] = exits
+            await self._app(scope, receive, send)
+
+    def _refuse(self, scope: Scope) -> Refused | None:
+        if scope.get("http_version", "1.1") not in ("1.0", "1.1"):
+            return Refused("http-version-not-supported")
+        if scope["type"] == "websocket":
+            return Refused("upgrade-not-supported")
+        if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_URL_BYTES:
+            return Refused("uri-too-long")
+        headers = scope["headers"]
+        if (
+            sum(len(name) + len(value) + len(b": \r\n") for name, value in headers)
+            > MAX_HEADER_BYTES
+        ):
+            return Refused("headers-too-large")
+        hosts = _values(headers, b"host")
+        if self._allowed_hosts and not all(_name(host) in self._allowed_hosts for host in hosts):
+            return Refused("host-not-allowed")
+        # No page of another origin has any business here yet: there is no CORS in this server.
+        if any(urlsplit(origin).netloc not in hosts for origin in _values(headers, b"origin")):
+            return Refused("origin-not-allowed")
+        return None
+
+
+def _values(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
+    return [value.decode("latin-1").lower() for name, value in headers if name.lower() == wanted]
+
+
+def _name(host: str) -> str:
+    """Return a Host header's name without its port; brackets of an IPv6 address stay."""
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdigit() else host
+
+
+async def _answer(problem: Problem, prefix: str, send: Send) -> None:
+    headers = {**problem.headers, "Content-Length": str(len(problem.body)), "Connection": "close"}
+    pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": f"{prefix}.response.start", "status": problem.status, "headers": pairs})
+    await send({"type": f"{prefix}.response.body", "body": problem.body, "more_body": False})

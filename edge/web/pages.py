@@ -1,0 +1,62 @@
+"""The addresses for machines and people beside the API: health, metrics, the API's description,
+the chat page and its files.
+
+Knows nothing of sessions but whether they can be served.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+from importlib import resources
+
+from quart import Response
+
+from edge.core.errors import Draining
+from edge.web.openapi import OPENAPI
+from edge.web.parts import Parts
+from edge.web.problems import Refused
+from edge.web.session_routes import json_response
+
+# Nothing from anywhere else, nothing inline: a page that shows what a model wrote must not run it.
+_PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class Pages:
+    """One method per address; the files are read once, when the application is built."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        folder = resources.files("edge") / "static"
+        self._files = {item.name: item.read_bytes() for item in folder.iterdir() if item.is_file()}
+
+    async def healthz(self) -> Response:
+        """Say that the process lives; an orchestrator restarts it otherwise."""
+        return json_response({"status": "ok"})
+
+    async def readyz(self) -> Response:
+        """Say whether requests should come here."""
+        if self._parts.registry.draining:
+            raise Draining
+        await self._parts.registry.check()
+        return json_response({"status": "ready"})
+
+    async def metrics(self) -> Response:
+        return Response(self._parts.metrics(), content_type="text/plain; version=0.0.4")
+
+    async def openapi(self) -> Response:
+        return json_response(OPENAPI)
+
+    async def index(self) -> Response:
+        return await self.static("index.html")
+
+    async def static(self, name: str) -> Response:
+        if name not in self._files:
+            raise Refused("not-found")
+        media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        response = Response(self._files[name], content_type=f"{media_type}; charset=utf-8")
+        response.headers["Cache-Control"] = "no-cache"
+        response.headers["Content-Security-Policy"] = _PAGE_POLICY
+        return response

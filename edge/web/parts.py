@@ -1,0 +1,38 @@
+"""What the web room is built from. The composition root fills it in.
+
+Knows nothing of how the parts are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from edge.core.control import Control
+from edge.ports import Authenticator, Telemetry
+from edge.sessions.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """A browser format, as far as this room needs it: event frames arrive ready made."""
+
+    content_type: str
+    control: Callable[[Control], bytes]
+    ping: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Everything that routes use."""
+
+    registry: Registry
+    authenticator: Authenticator
+    telemetry: Telemetry
+    framing: Framing
+    retry_ms: Callable[[], int]
+    """How long a client that is sent away should wait: a new, jittered value at every call."""
+    metrics: Callable[[], str]
+    """Returns all metrics in the Prometheus text format."""
+    allowed_hosts: frozenset[str]
+    """Host names that requests may be addressed to, against DNS rebinding; empty: any."""

@@ -1,0 +1,113 @@
+"""Serves the application over HTTP/1.1: the listening socket and Hypercorn, set up for long streams.
+
+Knows nothing of sessions. Reasons stand beside the settings; the faults they answer are Hypercorn's
+and TCP's, and were seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from hypercorn.asyncio import serve
+from hypercorn.config import Config as HypercornConfig
+from quart import Quart
+
+BACKLOG = 4096
+"""After a deploy thousands of browsers come back within seconds; Hypercorn's default is 100."""
+
+GRACE_SECONDS = 1.5
+"""For short requests that are under way; streams were ended before."""
+
+_SEND_BUFFER_BYTES = 64 * 1024
+"""The kernel doubles it. Left alone it takes megabytes for a client that has stopped reading."""
+
+_KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+"""A laptop whose lid was closed is noticed after 25 s. Names differ by platform."""
+
+_log = logging.getLogger("hypercorn")
+
+
+def listen(host: str, port: int, stall_seconds: float) -> socket.socket:
+    """Return a bound, listening socket whose connections carry our options.
+
+    Raises:
+        OSError: the address is in use, or not ours.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _KEEPALIVE.items():
+            _set_tcp_option(listener, name, value)
+        # Gives up on bytes that a client does not take: the only way to end a connection whose
+        # client has stopped reading, because Hypercorn waits until they are sent.
+        _set_tcp_option(listener, "TCP_USER_TIMEOUT", int(stall_seconds * 1000))
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return where the socket answers."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def serve_http(
+    app: Quart, listener: socket.socket, drained: Callable[[], Awaitable[None]]
+) -> None:
+    """Serve until ``drained`` returns, then close what is idle and give the rest ``GRACE_SECONDS``.
+
+    From Python 3.12 on Hypercorn waits for every open connection without a limit; so this returns
+    without it when one is left, and the process leaves without asking it again.
+    """
+    draining = asyncio.create_task(_awaited(drained))
+
+    async def trigger() -> None:
+        await asyncio.wait({draining})
+
+    server = asyncio.create_task(
+        serve(cast(Any, app), _settings(listener), shutdown_trigger=trigger)
+    )
+    try:
+        await asyncio.wait({server, draining}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({server}, timeout=GRACE_SECONDS + 0.5)
+        if server.done():
+            server.result()
+        else:
+            _log.warning("a connection was still open at the end")
+    finally:
+        server.cancel()
+        draining.cancel()
+
+
+async def _awaited(function: Callable[[], Awaitable[None]]) -> None:
+    await function()
+
+
+def _settings(listener: socket.socket) -> HypercornConfig:
+    settings = HypercornConfig()
+    settings.bind = [f"fd://{listener.detach()}"]
+    settings.backlog = BACKLOG
+    settings.alpn_protocols = ["http/1.1"]
+    settings.accesslog = None  # its format holds the query string
+    settings.errorlog = _log
+    settings.include_server_header = False
+    settings.graceful_timeout = GRACE_SECONDS
+    settings.keep_alive_timeout = 620  # longer than the load balancer's, or it meets closed sockets
+    settings.h11_max_incomplete_size = 32 * 1024  # above our own limit, which answers in words
+    return settings
+
+
+def _set_tcp_option(listener: socket.socket, name: str, value: int) -> None:
+    option = getattr(socket, name, None)
+    if option is not None:
+        listener.setsockopt(socket.IPPROTO_TCP, option, value)

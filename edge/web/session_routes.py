@@ -1,0 +1,118 @@
+"""The calls about sessions and turns: read the request strictly, ask the registry, say what it said.
+
+Knows nothing of leases, journals or runtimes; every failure is an ``EdgeError`` that the one table
+in ``edge.web.problems`` turns into an answer.
+"""
+
+from __future__ import annotations
+
+from quart import Response, request
+
+from edge.core.control import Reconnect, ReconnectReason
+from edge.core.cursor import START, Cursor
+from edge.core.errors import Draining, Overloaded
+from edge.core.event import compact_json
+from edge.core.requests import TurnStarted, Until
+from edge.web import headers, shapes
+from edge.web.bodies import read_json, read_json_if_any
+from edge.web.event_stream import send_away, stream_viewer
+from edge.web.parts import Parts
+from edge.web.problems import Refused
+
+
+def json_response(value: object, status: int = 200) -> Response:
+    """Return ``value`` as JSON that no cache keeps."""
+    response = Response(compact_json(value), status, content_type="application/json")
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+class SessionRoutes:
+    """One method per call; the table in ``edge.web.app`` binds them to their addresses."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._registry = parts.registry
+
+    async def create_session(self) -> Response:
+        uid = await self._writer()
+        shapes.read_nothing(await read_json(request))
+        session_id = await self._registry.create_session(uid)
+        return json_response({"session_id": session_id, "cursor": str(START)}, 201)
+
+    async def snapshot(self, session_id: str) -> Response:
+        uid = await self._caller()
+        headers.check_ids(session_id)
+        return json_response(await self._registry.snapshot(uid, session_id))
+
+    async def start_turn(self, session_id: str) -> Response:
+        uid = await self._writer()
+        headers.check_ids(session_id)
+        key = headers.read_idempotency_key(request)
+        turn = shapes.read_turn(await read_json(request), key)
+        started = await self._registry.start_turn(uid, session_id, turn)
+        response = await self._stream_turn(uid, session_id, started)
+        if started.replayed:
+            response.headers["Idempotency-Replayed"] = "true"
+        return response
+
+    async def events(self, session_id: str) -> Response:
+        uid = await self._caller()
+        headers.check_ids(session_id)
+        cursor, until = headers.read_cursor(request), headers.read_until(request)
+        if not headers.accepts_stream(request):
+            raise Refused("not-acceptable")
+        if self._registry.draining:
+            return self._send_away("rolling")
+        try:
+            stream = await self._stream(uid, session_id, cursor, until)
+        except Draining:
+            return self._send_away("rolling")
+        except Overloaded:
+            return self._send_away("busy")
+        return Response(status=204) if stream is None else stream
+
+    async def cancel(self, session_id: str, turn_id: str) -> Response:
+        uid = await self._writer()
+        headers.check_ids(session_id, turn_id)
+        shapes.read_nothing(await read_json_if_any(request))
+        if await self._registry.cancel(uid, session_id, turn_id) == "done":
+            return json_response({"state": "done"})
+        return json_response({"state": "cancelling"}, 202)
+
+    async def resolve(self, session_id: str, turn_id: str, call_id: str) -> Response:
+        uid = await self._writer()
+        headers.check_ids(session_id, turn_id, call_id)
+        decision = shapes.read_decision(await read_json(request))
+        await self._registry.resolve(uid, session_id, turn_id, call_id, decision)
+        return json_response({"state": "accepted"}, 202)
+
+    async def _caller(self) -> str:
+        headers.check_request(request)
+        authorization = request.headers.getlist("Authorization")
+        return (await self._parts.authenticator.authenticate(authorization)).uid
+
+    async def _writer(self) -> str:
+        """Return the caller of a write, which a draining instance leaves to the next one."""
+        uid = await self._caller()
+        if self._registry.draining:
+            raise Draining
+        return uid
+
+    async def _stream_turn(self, uid: str, session_id: str, started: TurnStarted) -> Response:
+        """Return the turn as JSON, or as the stream of it that the caller asked for."""
+        if headers.prefers_stream(request):
+            stream = await self._stream(uid, session_id, started.cursor, "turn_end")
+            if stream is not None:
+                return stream
+        turn = {"turn_id": started.turn_id, "cursor": str(started.cursor)}
+        return json_response({"session_id": session_id, **turn}, 202)
+
+    async def _stream(
+        self, uid: str, session_id: str, cursor: Cursor | None, until: Until
+    ) -> Response | None:
+        viewer = await self._registry.attach(uid, session_id, cursor, until)
+        return None if viewer is None else stream_viewer(request, viewer, self._parts.framing)
+
+    def _send_away(self, reason: ReconnectReason) -> Response:
+        return send_away(Reconnect(reason, self._parts.retry_ms()), self._parts.framing)
