@@ -172,7 +172,8 @@ class ScriptedRuntime(pb_grpc.AgentRuntimeServiceServicer):
             ended = "cancelled"
             raise
         finally:
-            del self._open[key]
+            if self._open.get(key) is attempt:  # else the same attempt was asked for twice
+                del self._open[key]
             await self._note(self.left, ended)
 
     async def _note(self, record: list[Any], entry: object) -> None:

@@ -50,11 +50,3 @@ async def client(target: str, counts: Counts) -> AsyncIterator[GrpcRuntime]:
     client = GrpcRuntime(target, RuntimeOptions(), counts)
     yield client
     await client.close()
-
-
-@pytest.fixture
-async def impatient(target: str, counts: Counts) -> AsyncIterator[GrpcRuntime]:
-    """A client that bears a fifth of a second of silence."""
-    client = GrpcRuntime(target, RuntimeOptions(idle_seconds=0.2), counts)
-    yield client
-    await client.close()
