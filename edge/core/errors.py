@@ -74,6 +74,12 @@ class TurnInProgress(ClientFault):
         self.turn_id = turn_id
 
 
+class TooManyStreams(ClientFault):
+    """The session is being watched as often as it may be."""
+
+    code = "too-many-streams"
+
+
 class UnknownAgent(ClientFault):
     """The runtime runs no agent of that name."""
 

@@ -144,7 +144,9 @@ class LogView:
     def _continues(self, record: AnyRecord) -> bool:
         if isinstance(record, Acquire):
             starts_next = record.epoch_starts[-1:] == ((record.epoch, self.last_seq + 1),)
-            return record.epoch == self.epoch + 1 and record.last_seq == self.last_seq and starts_next
+            return (
+                record.epoch == self.epoch + 1 and record.last_seq == self.last_seq and starts_next
+            )
         if isinstance(record, Events):
             seqs = [event.seq for event in record.events]
             dense = seqs == list(range(self.last_seq + 1, record.last_seq + 1)) and bool(seqs)

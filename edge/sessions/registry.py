@@ -1,0 +1,202 @@
+"""The registry: every session of this process, and the door for everything above.
+
+Knows nothing of HTTP. It finds or opens the room of a session, lets only its owner in, and empties the house
+when the process drains.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any, Literal
+
+from edge.core.control import Reconnect
+from edge.core.cursor import Cursor
+from edge.core.errors import Draining, Overloaded, SessionExpired, SessionNotFound
+from edge.core.event import Event
+from edge.core.requests import TurnRequest, TurnStarted, Until
+from edge.core.snapshot import Snapshot
+from edge.ports import Clock, Journal, Runtime, Telemetry
+from edge.sessions import commands
+from edge.sessions.pulse import TICK_SECONDS, Pulse
+from edge.sessions.room import Room
+from edge.sessions.services import Services
+from edge.sessions.settings import SessionSettings
+from edge.sessions.viewer import Viewer
+
+
+class Registry:
+    """All calls take the authenticated ``uid`` and answer another user's session as an unknown one.
+
+    Every method raises the ``EdgeError`` that fits; none raises anything else on purpose.
+    """
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        runtime: Runtime,
+        clock: Clock,
+        telemetry: Telemetry,
+        settings: SessionSettings,
+        encode: Callable[[Event], bytes],
+        chance: random.Random,
+        writer: str,
+    ) -> None:
+        self._services = Services(
+            journal=journal,
+            runtime=runtime,
+            clock=clock,
+            telemetry=telemetry,
+            settings=settings,
+            encode=encode,
+            chance=chance,
+            writer=writer,
+        )
+        self._rooms: dict[str, Room] = {}
+        self._loading: dict[str, asyncio.Task[Room]] = {}
+        self._pulse = Pulse(self._beat)
+        self.draining = False
+
+    # --- sessions -------------------------------------------------------------------------------------
+
+    async def create_session(self, uid: str) -> str:
+        """Create a session and return its id; its cursor is ``0-0``."""
+        self._refuse_when_draining()
+        session_id = _new_session_id(self._services.chance)
+        await self._services.journal.create_session(session_id, uid)
+        return session_id
+
+    async def snapshot(self, uid: str, session_id: str) -> dict[str, Any]:
+        """Return the committed state of a session with the cursor it ends at."""
+        head = await self._services.journal.head(session_id)
+        if head is None or head.owner != uid:
+            raise SessionNotFound
+        snapshot = Snapshot(session_id)
+        after, more = 0, True
+        while more:
+            limit = self._services.settings.page_records
+            page = await self._services.journal.read(session_id, after, limit)
+            snapshot.apply(page.records)
+            after = page.records[-1].slot if page.records else after
+            more = page.more
+        if head.last_slot and not after:
+            raise SessionExpired
+        return snapshot.as_json()
+
+    async def start_turn(self, uid: str, session_id: str, request: TurnRequest) -> TurnStarted:
+        """Start a turn, idempotently; returns once it is durable."""
+        self._refuse_when_draining()
+        room = await self._room(uid, session_id)
+        return await self._services.complete(commands.start_turn(room, request))
+
+    async def cancel(self, uid: str, session_id: str, turn_id: str) -> Literal["accepted", "done"]:
+        """Stop a turn; returns once no further ``tool_start`` of it can be committed."""
+        room = await self._room(uid, session_id)
+        return await self._services.complete(commands.cancel(room, turn_id))
+
+    async def resolve(
+        self, uid: str, session_id: str, turn_id: str, call_id: str, decision: str
+    ) -> None:
+        """Decide a tool call that waits for a person or a browser."""
+        self._refuse_when_draining()
+        room = await self._room(uid, session_id)
+        await self._services.complete(commands.resolve(room, turn_id, call_id, decision))
+
+    async def attach(
+        self, uid: str, session_id: str, cursor: Cursor | None, until: Until
+    ) -> Viewer | None:
+        """Open a viewer after ``cursor``; ``None`` when nothing is left to say."""
+        self._refuse_when_draining()
+        if self.streams >= self._services.settings.max_streams:
+            raise Overloaded
+        self._pulse.start()
+        room = await self._room(uid, session_id)
+        viewer = await self._services.complete(room.attach(cursor, until))
+        if room.dead:
+            # It was fenced while it looked: the next room reads what the log says now.
+            room = await self._room(uid, session_id)
+            viewer = await self._services.complete(room.attach(cursor, until))
+        return viewer
+
+    @property
+    def streams(self) -> int:
+        return sum(len(room.viewers) for room in self._rooms.values())
+
+    # --- rooms ----------------------------------------------------------------------------------------
+
+    async def _room(self, uid: str, session_id: str) -> Room:
+        room = self._rooms.get(session_id)
+        if room is None or room.dead:
+            loading = self._loading.get(session_id)
+            if loading is None:
+                loading = self._services.spawn(self._load(session_id))
+                self._loading[session_id] = loading
+                loading.add_done_callback(lambda _: self._loading.pop(session_id, None))
+            room = await asyncio.shield(loading)
+        if room.owner != uid:
+            raise SessionNotFound
+        room.used_at = asyncio.get_running_loop().time()
+        return room
+
+    async def _load(self, session_id: str) -> Room:
+        head = await self._services.journal.head(session_id)
+        if head is None:
+            raise SessionNotFound
+        room = Room(self._services, session_id, head.owner)
+        await room.load(head)
+        self._rooms[session_id] = room
+        return room
+
+    def _beat(self) -> None:
+        now = asyncio.get_running_loop().time()
+        idle = self._services.settings.idle_room_seconds
+        for session_id, room in list(self._rooms.items()):
+            for viewer in list(room.viewers):
+                viewer.beat(now, TICK_SECONDS)
+            unused = not room.in_use and now - room.used_at > idle
+            if not room.viewers and (room.dead or unused):
+                del self._rooms[session_id]
+        self._services.telemetry.gauge("streams", self.streams)
+        self._services.telemetry.gauge("sessions_open", len(self._rooms))
+
+    # --- the process ----------------------------------------------------------------------------------
+
+    async def check(self) -> None:
+        """Raise ``Unavailable`` unless the journal and the runtime answer."""
+        await self._services.journal.check()
+        await self._services.runtime.info()
+
+    def _refuse_when_draining(self) -> None:
+        if self.draining:
+            raise Draining
+
+    async def drain(self, deadline_seconds: float) -> None:
+        """Hand every turn over and end every stream resumably, within the deadline. Idempotent."""
+        self.draining = True
+        rooms = list(self._rooms.values())
+        await asyncio.gather(*(room.drain(deadline_seconds) for room in rooms))
+        for room in rooms:
+            room.send_away(self._rolling)
+
+    def _rolling(self) -> Reconnect:
+        return Reconnect("rolling", self._services.chance.randint(50, 1_500))
+
+    async def close(self) -> None:
+        """Stop everything that is left; then close the ports. The last call."""
+        self._pulse.stop()
+        for room in self._rooms.values():
+            if room.driver is not None:
+                room.driver.abandon()
+        await self._services.stop()
+        await self._services.runtime.close()
+        await self._services.journal.close()
+
+
+def _new_session_id(chance: random.Random) -> str:
+    """Return 144 random bits, as text that needs no escaping anywhere."""
+    return "".join(chance.choices(_ID_ALPHABET, k=24))
+
+
+_ID_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"

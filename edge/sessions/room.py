@@ -1,0 +1,335 @@
+"""A room: one session in this process, whether it writes it or follows another edge's writing.
+
+Knows nothing of requests (``edge.sessions.commands``) or of other sessions (``edge.sessions.registry``). It folds
+the log, feeds the tail, and turns from follower to owner when an owner's lease has run out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from edge.core import effects as fx
+from edge.core.control import Reconnect, ResetReason
+from edge.core.cursor import Cursor
+from edge.core.errors import (
+    Fenced,
+    JournalUnavailable,
+    LogBroken,
+    SessionExpired,
+    TooManyStreams,
+)
+from edge.core.lease import decide_take_over
+from edge.core.log import Acquire, AnyRecord, Events
+from edge.core.patience import Now
+from edge.core.replay import Served, decide_attach
+from edge.core.requests import Until
+from edge.core.session import Session
+from edge.core.writer import Writer
+from edge.ports import Head
+from edge.sessions.appending import Appender
+from edge.sessions.driver import CancelAnswer, Driver
+from edge.sessions.services import Services
+from edge.sessions.tail import Tail
+from edge.sessions.viewer import Viewer
+
+TRIES = 4
+"""How often a request's append is tried before the caller is told to come back."""
+
+
+class Room:
+    """One session. Everything that appends holds ``lock``, except the driver, which is alone while it runs."""
+
+    def __init__(self, services: Services, session_id: str, owner: str) -> None:
+        self.services = services
+        self.session_id = session_id
+        self.owner = owner
+        self.session = Session()
+        self.lock = asyncio.Lock()
+        self.driver: Driver | None = None
+        self.viewers: set[Viewer] = set()
+        self.dead = False
+        """Its memory can no longer be believed: the registry makes a new room."""
+        self.appender = Appender(services.journal, session_id, services.chance)
+        self.tail = self._new_tail()
+        self.used_at = 0.0
+        self._floor_reason: ResetReason = "expired"
+        self._attended_until = 0.0
+        self._follower: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+
+    # --- reading --------------------------------------------------------------------------------------
+
+    async def load(self, head: Head) -> None:
+        """Read the log for the first time. Raises ``SessionExpired`` if nothing is left of it."""
+        async with self.lock:
+            await self.refresh()
+        if head.last_slot and not self.session.view.last_slot:
+            raise SessionExpired
+
+    async def refresh(self) -> None:
+        """Read the log to its end. Hold ``lock``; the driver, if there is one, reads for itself."""
+        more = self.driver is None
+        while more:
+            after, limit = self.session.view.last_slot, self.services.settings.page_records
+            page = await self.services.journal.read(self.session_id, after, limit)
+            self.apply(page.records)
+            more = page.more
+
+    def apply(self, records: Iterable[AnyRecord]) -> None:
+        """Take in records that are in the log, and show their events."""
+        for record in records:
+            try:
+                self.session.apply(record)
+            except LogBroken:
+                self._start_again(record)
+            if isinstance(record, Events):
+                self.tail.show(e for e in record.events if e.seq > self.tail.last_seq)
+                self.tail.commit(record.last_seq)
+            elif isinstance(record, Acquire):
+                self.tail.wake()
+
+    def _start_again(self, record: AnyRecord) -> None:
+        """Treat everything before a hole as gone: readers are told ``gap``, nothing is guessed."""
+        self.services.telemetry.count("log_broken")
+        self._floor_reason = "gap"
+        self.session = Session()
+        self.session.apply(record)
+        self.tail.close()
+        self.tail = self._new_tail()
+
+    def _new_tail(self) -> Tail:
+        limit = self.services.settings.tail_limit_bytes
+        return Tail(
+            self.services.encode, limit, last_seq=self.session.view.last_seq, busy=self.session.busy
+        )
+
+    def served(self) -> Served:
+        view = self.session.view
+        return Served(
+            epoch=view.epoch,
+            first_seq=view.first_seq,
+            last_seq=self.tail.last_seq,
+            epoch_starts=view.epoch_starts,
+            running=self.tail.busy,
+            floor_reason=self._floor_reason,
+        )
+
+    # --- viewers --------------------------------------------------------------------------------------
+
+    async def attach(self, cursor: Cursor | None, until: Until) -> Viewer | None:
+        """Open a viewer; ``None`` when nothing is left to say.
+
+        Raises:
+            TooManyStreams, JournalUnavailable: see there.
+        """
+        if len(self.viewers) >= self.services.settings.max_streams_per_session:
+            raise TooManyStreams
+        await self._look(cursor)
+        attachment = decide_attach(cursor, self.served())
+        ended = not self.tail.busy and attachment.position.seq >= self.tail.last_seq
+        if until == "turn_end" and ended and attachment.control is None:
+            return None
+        viewer = Viewer(self.services, self, attachment, until)
+        self.viewers.add(viewer)
+        self._follow()
+        return viewer
+
+    async def _look(self, cursor: Cursor | None) -> None:
+        if self.driver is None:
+            async with self.lock:
+                await self.refresh()
+        elif cursor is not None and cursor.epoch > self.session.view.epoch:
+            await self.driver.confirm()  # rule L6: somebody may have taken over; read on first
+
+    def leave(self, viewer: Viewer) -> None:
+        """Forget a viewer; a turn that was to end with its last one gets its grace period."""
+        if viewer not in self.viewers:
+            return
+        self.viewers.discard(viewer)
+        self._arm_disconnect()
+
+    def lag_bytes(self) -> int | None:
+        """Return how far the only viewer lags; ``None`` unless there is exactly one."""
+        if len(self.viewers) != 1:
+            return None
+        return next(iter(self.viewers)).lag_bytes()
+
+    def send_away(self, reconnect: Callable[[], Reconnect]) -> None:
+        """End every stream resumably."""
+        for viewer in self.viewers:
+            viewer.send_away(reconnect())
+
+    def _arm_disconnect(self) -> None:
+        turn = self.session.turn
+        ends = turn is not None and not turn.finished and turn.on_disconnect == "cancel"
+        if ends and self.driver is not None and not self.viewers:
+            grace = self.services.settings.disconnect_grace_seconds
+            self._loop.call_later(grace, lambda: self.services.spawn(self._cancel_unwatched()))
+
+    async def _cancel_unwatched(self) -> None:
+        """Stop a turn that nobody watches, on this edge or any other."""
+        if not self._unwatched():
+            return
+        grace = self.services.settings.disconnect_grace_seconds
+        try:
+            head = await self.services.journal.head(self.session_id)
+        except JournalUnavailable:
+            head = None
+        if head is None or head.watched_seconds_ago < grace:
+            self._arm_disconnect()
+        elif self._unwatched():
+            self.services.telemetry.count("turns_cancelled_unwatched")
+            turn = self.session.turn
+            assert turn is not None
+            await self.cancel_here(turn.turn_id)
+
+    def _unwatched(self) -> bool:
+        return self.driver is not None and not self.viewers
+
+    async def cancel_here(self, turn_id: str) -> CancelAnswer | None:
+        """Stop a turn that this process drives; ``None`` if it does not, or lost the lease meanwhile."""
+        turn = self.session.turn
+        if self.driver is None or turn is None or turn.turn_id != turn_id:
+            return None
+        try:
+            return await self.driver.cancel()
+        except Fenced:
+            return None
+
+    # --- following and owning -------------------------------------------------------------------------
+
+    def attend(self) -> None:
+        """Follow for a while even without viewers, so that a dead owner's turn is ended by somebody."""
+        self._attended_until = self._loop.time() + self.services.settings.writer.ttl_seconds * 2
+        self._follow()
+
+    def _follow(self) -> None:
+        if self._follower is None and self.driver is None and not self.dead:
+            self._follower = self.services.spawn(self._follow_log())
+
+    @property
+    def _attended(self) -> bool:
+        return bool(self.viewers) or self._loop.time() < self._attended_until
+
+    async def _follow_log(self) -> None:
+        """Read what another edge writes, for as long as somebody wants it here."""
+        settings = self.services.settings
+        looked_at = float("-inf")
+        try:
+            while self._attended and self.driver is None and not self.dead:
+                pause = (
+                    settings.follow_seconds if self.session.busy else settings.idle_follow_seconds
+                )
+                try:
+                    async with self.lock:
+                        await self.refresh()
+                    if self._loop.time() - looked_at >= settings.writer.ttl_seconds / 15:
+                        looked_at = self._loop.time()
+                        await self._look_after_owner()
+                except JournalUnavailable:
+                    self.services.telemetry.count("journal_unavailable")
+                await asyncio.sleep(pause * (0.9 + 0.2 * self.services.chance.random()))
+        finally:
+            self._follower = None
+
+    async def _look_after_owner(self) -> None:
+        turn = self.session.turn
+        if turn is None or turn.finished or self.driver is not None:
+            return
+        head = await self.services.journal.head(self.session_id)
+        if head is None:
+            return
+        if self.viewers and turn.on_disconnect == "cancel":
+            await self.services.journal.watch(self.session_id)
+        if decide_take_over(
+            needs_writer=turn.needs_writer,
+            renewed_seconds_ago=head.renewed_seconds_ago,
+            ttl_seconds=self.services.settings.writer.ttl_seconds,
+        ):
+            await self.take_over()
+
+    async def take_over(self) -> None:
+        """Append an ``Acquire`` and drive the turn; on conflict leave it to the next round."""
+        async with self.lock:
+            await self.refresh()
+            turn = self.session.turn
+            if self.driver is None and turn is not None and turn.needs_writer:
+                await self.acquire()
+
+    async def acquire(self) -> None:
+        """Take the lease of a turn that needs a writer. Hold ``lock``."""
+        record = self.acquisition()
+        settled = await self.appender.commit([record], tries=TRIES)
+        if settled.found:
+            return
+        self.apply([record])
+        if settled.late:
+            await self.refresh()  # rule L1: it counts only if no higher acquire is there
+        turn = self.session.turn
+        if self.session.view.acquire_slot == record.slot and turn is not None and turn.needs_writer:
+            self.services.telemetry.count("takeovers")
+            self.drive(fresh=False)
+
+    def acquisition(self) -> Acquire:
+        """Return the ``Acquire`` for the next slot."""
+        view = self.session.view
+        return Acquire(
+            slot=view.last_slot + 1,
+            epoch=view.epoch + 1,
+            writer=self.services.writer,
+            last_seq=view.last_seq,
+            expire_at_ms=self.expiry_ms(),
+            epoch_starts=view.next_epoch_starts(),
+        )
+
+    def expiry_ms(self) -> int:
+        """Return the expiry of a record written now; it never goes back."""
+        kept = self.services.clock.now_ms() + self.services.settings.writer.retention_ms
+        return max(self.session.view.expire_at_ms, kept)
+
+    def drive(self, *, fresh: bool) -> None:
+        """Start the driver of the session's turn. The newest ``Acquire`` is this process's."""
+        now = Now(self._loop.time(), self.services.clock.now_ms())
+        writer = Writer(
+            self.session,
+            self.services.writer,
+            self.services.settings.writer,
+            chance=self.services.chance,
+            now=now,
+            fresh=fresh,
+        )
+        self.driver = Driver(
+            self.services,
+            writer,
+            self.tail,
+            session_id=self.session_id,
+            user_id=self.owner,
+            audience=self,
+            on_close=self._driver_closed,
+        )
+        self.driver.start()
+        if not fresh:
+            self._arm_disconnect()
+
+    def _driver_closed(self, close: fx.Close) -> None:
+        self.driver = None
+        if close.fenced:
+            # What this process showed and believed beyond the log is void. Streams end without a word:
+            # their clients come back with a cursor, and the attach table does the rest.
+            self.dead = True
+            self.tail.close()
+        elif self._attended:
+            self._follow()
+
+    # --- the end --------------------------------------------------------------------------------------
+
+    async def drain(self, seconds: float) -> None:
+        """Hand over the turn that runs here, if any."""
+        if self.driver is not None:
+            await self.driver.drain(seconds)
+
+    @property
+    def in_use(self) -> bool:
+        busy = self.driver is not None or self._follower is not None or self.lock.locked()
+        return busy or bool(self.viewers)

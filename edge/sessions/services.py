@@ -1,0 +1,60 @@
+"""What every session of one process shares: ports, settings, chance, and the home of its tasks.
+
+Knows nothing of any single session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from edge.core.errors import EdgeError
+from edge.core.event import Event
+from edge.ports import Clock, Journal, Runtime, Telemetry
+from edge.sessions.settings import SessionSettings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Handed from the registry to every room."""
+
+    journal: Journal
+    runtime: Runtime
+    clock: Clock
+    telemetry: Telemetry
+    settings: SessionSettings
+    encode: Callable[[Event], bytes]
+    chance: random.Random
+    writer: str
+    """UUID of this process, new at every start: what records say of who wrote them."""
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run ``work`` as an application task: no request's end can cancel it."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    async def complete(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run ``work`` to its end even if the caller goes away, and return what it returns."""
+        return await asyncio.shield(self.spawn(work))
+
+    async def stop(self) -> None:
+        """Cancel what still runs, and wait for it."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        # Retrieving the exception here keeps the loop quiet about one that nobody waited for.
+        if not task.cancelled() and isinstance(task.exception(), EdgeError | None):
+            return
+        self.telemetry.count("tasks_failed")

@@ -1,0 +1,1 @@
+"""Tests of ``edge.sessions``, in virtual time."""
