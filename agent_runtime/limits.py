@@ -1,0 +1,89 @@
+"""How large a piece of a turn may be, and what happens to one that is larger.
+
+Pure functions over text. Knows nothing of events, tools or the wire. The numbers leave room below
+what one journal record and one gRPC message can hold (``reference`` limits: 64 KiB of arguments,
+256 KiB of result, 64 KiB of delta).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+KIB = 1024
+MAX_ARGUMENTS_BYTES = 64 * KIB
+MAX_RESULT_BYTES = 256 * KIB
+MAX_VALUE_BYTES = 64 * KIB
+"""One state value or one custom event."""
+MAX_MESSAGE_BYTES = 192 * KIB
+"""Text and reasoning of one message together: its completion restates them in one event."""
+MAX_PROVIDER_STATE_BYTES = 256 * KIB
+MAX_DELTA_CHARACTERS = 15_000
+"""At most 60,000 bytes of UTF-8, so that a delta with its envelope stays under 64 KiB."""
+MAX_NOTE_CHARACTERS = 2_000
+"""A progress message, a prompt or a notice: words for a person, not a payload."""
+PREVIEW_BYTES = KIB
+
+
+class TooLarge(ValueError):
+    """A value is larger than an event may be."""
+
+    def __init__(self, what: str, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(f"{what} is {size_bytes} bytes; the limit is {limit_bytes}")
+
+
+def clean_text(text: str) -> str:
+    """Return text that UTF-8 can carry: surrogate pairs joined, lone surrogates as U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def split_text(text: str) -> Iterator[str]:
+    """Cut text into pieces that each fit one delta. Never cuts inside a Unicode scalar value."""
+    for start in range(0, len(text), MAX_DELTA_CHARACTERS):
+        yield text[start : start + MAX_DELTA_CHARACTERS]
+
+
+def to_json(value: object) -> str:
+    """Return ``value`` as one line of JSON text that UTF-8 can carry.
+
+    Raises:
+        TypeError: it holds something that JSON has no form for.
+        ValueError: it holds NaN, an infinity, or itself.
+    """
+    return clean_text(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+
+
+def bounded_json(value: object, *, what: str, limit_bytes: int = MAX_VALUE_BYTES) -> str:
+    """Return JSON text of at most ``limit_bytes``.
+
+    Raises:
+        TooLarge: it would be larger.
+        TypeError, ValueError: see ``to_json``.
+    """
+    text = to_json(value)
+    size_bytes = len(text.encode())
+    if size_bytes > limit_bytes:
+        raise TooLarge(what, size_bytes, limit_bytes)
+    return text
+
+
+def shortened_json(text: str, limit_bytes: int) -> str:
+    """Return JSON text as it is, or, above the limit, a marker that says what was left out.
+
+    The marker depends on the text alone, so it is the same live and in a replay.
+    """
+    encoded = text.encode()
+    if len(encoded) <= limit_bytes:
+        return text
+    marker = {
+        "truncated": True,
+        "bytes": len(encoded),
+        "sha256": hashlib.sha256(encoded).hexdigest(),
+        "preview": encoded[:PREVIEW_BYTES].decode(errors="ignore"),
+    }
+    return to_json(marker)
