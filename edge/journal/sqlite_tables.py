@@ -7,6 +7,7 @@ on the thread of its connection, and those that write inside a savepoint.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -66,7 +67,7 @@ def open_database(path: Path, busy_timeout_seconds: float) -> sqlite3.Connection
         JournalUnavailable: with one line that says why not.
     """
     path = path.absolute()
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):  # noqa: PTH112 - ``Path.is_dir`` raises without permission
         raise JournalUnavailable(f"no folder {path.parent} for the journal")
     try:
         db = sqlite3.connect(path, timeout=busy_timeout_seconds, isolation_level=None)

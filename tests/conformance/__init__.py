@@ -1,0 +1,1 @@
+"""Suites that say what several implementations of one contract have in common."""

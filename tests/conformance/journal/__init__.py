@@ -1,0 +1,1 @@
+"""The contract of the journal, proved for every store."""

@@ -1,0 +1,1 @@
+"""What is particular to each store of the journal."""
