@@ -14,9 +14,23 @@ from types import TracebackType
 from typing import Literal
 
 METRICS: Mapping[str, tuple[Literal["counter", "gauge"], str]] = {
+    "append_refused": ("counter", "Records that the journal will never take."),
+    "attempts_started": ("counter", "Attempts of turns, the first ones included."),
+    "driver_failed": ("counter", "Sessions whose driver failed; the next one takes over."),
     "http_errors": ("counter", "Requests answered with a status of 500 or more."),
     "http_refusals": ("counter", "Requests answered with a status from 400 to 499."),
+    "journal_unavailable": ("counter", "Times that the journal did not answer a driver."),
+    "log_broken": ("counter", "Logs with a hole or an impossible record."),
+    "records_committed": ("counter", "Records appended by this process."),
+    "renewals_failed": ("counter", "Lease renewals that the journal did not take."),
     "runtime_events_skipped": ("counter", "Runtime events of a kind that this edge does not know."),
+    "sessions_open": ("gauge", "Sessions held in memory."),
+    "streams": ("gauge", "Open event streams."),
+    "takeovers": ("counter", "Sessions taken over from another owner."),
+    "tasks_failed": ("counter", "Application tasks that ended with an exception."),
+    "turns_cancelled_unwatched": ("counter", "Turns stopped because nobody watched them any more."),
+    "turns_started": ("counter", "Turns started by this process."),
+    "viewers_stalled": ("counter", "Streams closed because their client took nothing."),
 }
 _PREFIX = "unbroken_"
 

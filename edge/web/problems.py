@@ -55,6 +55,9 @@ KINDS: Mapping[str, Kind] = {
     "idempotency-key-reused": Kind(422, "The key was used before with another body."),
     "invalid-body": Kind(422, "The body does not have the right shape."),
     "unknown-agent": Kind(422, "The runtime runs no agent of that name."),
+    "too-many-streams": Kind(
+        429, "The session is watched as often as it may be.", retry_after_seconds=5
+    ),
     "headers-too-large": Kind(431, "The headers are larger than 16 KiB."),
     "internal-error": Kind(500, "The server failed."),
     "draining": Kind(503, "This instance is shutting down.", retry_after_seconds=1),
