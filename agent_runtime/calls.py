@@ -35,11 +35,11 @@ from agent_runtime.execution import run_tool
 from agent_runtime.gate import Admission, Gate, decide_admission
 from agent_runtime.ledger import ASK_TOOL, Ledger, RecordedCall, Standing
 from agent_runtime.limits import (
-    MAX_ARGUMENTS_BYTES,
     MAX_NOTE_CHARACTERS,
+    arguments_fit,
     clean_text,
-    shortened_json,
     to_json,
+    truncation_marker,
 )
 from agent_runtime.outbox import Emitter
 from agent_runtime.schema import find_mismatch
@@ -124,11 +124,12 @@ class Calls:
         self._count += 1
         call_id = f"c{self._count}"
         arguments_json = to_json(arguments)
+        fits = arguments_fit(arguments_json)
         found = self._tools.get(name)
         call = Call(
             call_id=call_id,
             name=name,
-            arguments_json=shortened_json(arguments_json, MAX_ARGUMENTS_BYTES),
+            arguments_json=arguments_json if fits else truncation_marker(arguments_json),
             message_id=message_id,
             tool=found,
             refusal=decide_refusal(found, arguments_json),
@@ -319,9 +320,8 @@ def decide_refusal(found: Tool | None, arguments_json: str) -> Problem | None:
     """Say why a call must not run, whatever the journal says; ``None`` if it may."""
     if found is None:
         return Problem(reason="UNKNOWN_TOOL", message="the agent declares no tool of this name")
-    size_bytes = len(arguments_json.encode())
-    if size_bytes > MAX_ARGUMENTS_BYTES:
-        return Problem(reason="TOOL_ARGS_TOO_LARGE", message=f"{size_bytes} bytes")
+    if not arguments_fit(arguments_json):
+        return Problem(reason="TOOL_ARGS_TOO_LARGE", message=f"{len(arguments_json)} characters")
     mismatch = find_mismatch(found.parameters, json.loads(arguments_json))
     return Problem(reason="INVALID_ARGUMENTS", message=mismatch) if mismatch else None
 

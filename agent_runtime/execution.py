@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from agent_runtime.errors import ToolError
 from agent_runtime.events import Outcome, Problem, Safety, ToolCallFinished
-from agent_runtime.limits import MAX_RESULT_BYTES, shortened_json, to_json
+from agent_runtime.limits import result_fits, to_json, truncation_marker
 from agent_runtime.tools import Tool, ToolContext
 
 T = TypeVar("T")
@@ -54,7 +54,8 @@ async def _attempt(
         result_json = to_json(result)
     except (TypeError, ValueError, RecursionError):
         return Outcome.FAILED, "", Problem(reason="RESULT_NOT_JSON", message=type(result).__name__)
-    return Outcome.SUCCEEDED, shortened_json(result_json, MAX_RESULT_BYTES), None
+    kept = result_json if result_fits(result_json) else truncation_marker(result_json)
+    return Outcome.SUCCEEDED, kept, None
 
 
 def _timed_out(tool: Tool) -> tuple[Outcome, str, Problem]:

@@ -99,6 +99,9 @@ class TurnRecord:
     """One turn as its structural events tell it."""
 
     input: tuple[Part, ...] = ()
+    attempt: int = 1
+    """The attempt that the fold is in. Only its TurnStarted is sure to tell: the edge keeps no
+    attempt with the other events."""
     messages: dict[str, MessageCompleted] = field(default_factory=dict)
     started: dict[str, tuple[ToolCallStarted, int]] = field(default_factory=dict)
     """Call id to the call and the attempt that started it."""
@@ -116,12 +119,13 @@ class TurnRecord:
         """Add the next structural event of the turn. Others are ignored."""
         match event.payload:
             case TurnStarted(input=parts):
-                self._take_input(parts, event.attempt)
+                self.attempt = max(event.attempt, 1)
+                self._take_input(parts)
             case MessageCompleted() as message:
                 self.messages[message.message_id] = message
                 self.order.append(message)
             case ToolCallStarted() as started:
-                self.started[started.call_id] = (started, event.attempt)
+                self.started[started.call_id] = (started, self.attempt)
             case ToolCallFinished() as finished:
                 self._take_finish(finished)
             case StateDelta(changes=changes):
@@ -132,14 +136,14 @@ class TurnRecord:
             case ErrorReported():
                 self.notices += 1
             case TurnSuspended():
-                self.suspended_attempts.add(event.attempt)
+                self.suspended_attempts.add(self.attempt)
 
-    def _take_input(self, parts: tuple[Part, ...], attempt: int) -> None:
-        if attempt <= 1:
+    def _take_input(self, parts: tuple[Part, ...]) -> None:
+        if self.attempt == 1:
             self.input = parts
             self.order.append(UserMessage(parts))
         elif parts:
-            self.answer(parts, attempt)
+            self.answer(parts, self.attempt)
 
     def answer(self, parts: tuple[Part, ...], attempt: int) -> None:
         """Give the input of a later attempt to the oldest question that is still open."""

@@ -1,8 +1,8 @@
 """How large a piece of a turn may be, and what happens to one that is larger.
 
-Pure functions over text. Knows nothing of events, tools or the wire. The numbers leave room below
-what one journal record and one gRPC message can hold (``reference`` limits: 64 KiB of arguments,
-256 KiB of result, 64 KiB of delta).
+Pure functions over text. Knows nothing of events, tools or the wire. An edge journals each event as
+ASCII JSON of at most 256 KiB, so what can grow large is measured in that form (``shown_bytes``):
+text in many scripts weighs twice there what it weighs in UTF-8.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from json.encoder import encode_basestring_ascii  # in C: it sees every piece of text
 
 KIB = 1024
 MAX_ARGUMENTS_BYTES = 64 * KIB
-MAX_RESULT_BYTES = 256 * KIB
+MAX_SHOWN_BYTES = 248 * KIB
+"""A result, or text and reasoning of one message, which its completion restates in one event."""
 MAX_VALUE_BYTES = 64 * KIB
 """One state value or one custom event."""
-MAX_MESSAGE_BYTES = 192 * KIB
-"""Text and reasoning of one message together: its completion restates them in one event."""
-MAX_PROVIDER_STATE_BYTES = 256 * KIB
+MAX_PROVIDER_STATE_BYTES = 180 * KIB
+"""Journaled in base64."""
 MAX_DELTA_CHARACTERS = 15_000
 """At most 60,000 bytes of UTF-8, so that a delta with its envelope stays under 64 KiB."""
 MAX_NOTE_CHARACTERS = 2_000
@@ -72,14 +73,27 @@ def bounded_json(value: object, *, what: str, limit_bytes: int = MAX_VALUE_BYTES
     return text
 
 
-def shortened_json(text: str, limit_bytes: int) -> str:
-    """Return JSON text as it is, or, above the limit, a marker that says what was left out.
+def shown_bytes(text: str) -> int:
+    """Return what text weighs as an ASCII JSON string."""
+    return len(encode_basestring_ascii(text))
 
-    The marker depends on the text alone, so it is the same live and in a replay.
+
+def arguments_fit(text: str) -> bool:
+    """Whether the JSON text of a call's arguments may be emitted."""
+    return len(text.encode()) <= MAX_ARGUMENTS_BYTES
+
+
+def result_fits(text: str) -> bool:
+    """Whether the JSON text of a result may be emitted."""
+    return shown_bytes(text) <= MAX_SHOWN_BYTES
+
+
+def truncation_marker(text: str) -> str:
+    """Return a JSON object that stands for a JSON text too large, and says what was left out.
+
+    It depends on the text alone, so it is the same live and in a replay.
     """
     encoded = text.encode()
-    if len(encoded) <= limit_bytes:
-        return text
     marker = {
         "truncated": True,
         "bytes": len(encoded),

@@ -22,10 +22,11 @@ from agent_runtime.events import (
     Usage,
 )
 from agent_runtime.limits import (
-    MAX_MESSAGE_BYTES,
     MAX_PROVIDER_STATE_BYTES,
+    MAX_SHOWN_BYTES,
     TooLarge,
     clean_text,
+    shown_bytes,
     split_text,
 )
 from agent_runtime.outbox import Emitter
@@ -114,7 +115,7 @@ class Message:
         """Append text. Waits while the edge reads more slowly than this is called.
 
         Raises:
-            TooLarge: the message would hold more than ``MAX_MESSAGE_BYTES``; begin another one.
+            TooLarge: the message would hold more than ``MAX_SHOWN_BYTES``; begin another one.
         """
         for piece in split_text(self._admit(text)):
             await self._messages.emitter.room()
@@ -168,7 +169,7 @@ class Message:
         if self.recorded is not None:
             return ""
         text = clean_text(text)
-        self._size_bytes += len(text.encode())
-        if self._size_bytes > MAX_MESSAGE_BYTES:
-            raise TooLarge("message", self._size_bytes, MAX_MESSAGE_BYTES)
+        self._size_bytes += shown_bytes(text)
+        if self._size_bytes > MAX_SHOWN_BYTES:
+            raise TooLarge("message", self._size_bytes, MAX_SHOWN_BYTES)
         return text

@@ -29,6 +29,8 @@ class Outbox:
         self._events: deque[Event] = deque()
         self._weight = 0
         self._closed = False
+        self.last_read_index = 0
+        """Index of the last event that the reader took."""
         self._readable = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
@@ -67,6 +69,7 @@ class Outbox:
             event = self._events.popleft()
             weight += event.weight
             pack.append(event)
+            self.last_read_index = event.index
         self._weight -= weight
         if not self._events and not self._closed:
             self._readable.clear()
@@ -114,7 +117,7 @@ class Emitter:
         if self.sealed:
             return self.index
         self.index += 1
-        self._outbox.put(self._event(payload, f"{self.index}"))
+        self._outbox.put(self._event(payload, self.index, f"{self.index}"))
         return self.index
 
     def seal(self, payload: Payload) -> None:
@@ -124,16 +127,17 @@ class Emitter:
         self._outbox.close()
 
     def heartbeat(self, running: tuple[str, ...]) -> Event:
-        """Return a sign of life. It repeats the last index and bypasses the outbox."""
+        """Return a sign of life for the reader: it repeats the index that was read last."""
         self._heartbeats += 1
-        return self._event(Heartbeat(running), f"{self.index}h{self._heartbeats}")
+        index = self._outbox.last_read_index
+        return self._event(Heartbeat(running), index, f"{index}h{self._heartbeats}")
 
-    def _event(self, payload: Payload, place: str) -> Event:
+    def _event(self, payload: Payload, index: int, place: str) -> Event:
         turn = self._turn
         return Event(
             payload=payload,
             attempt=turn.attempt,
-            index=self.index,
+            index=index,
             event_id=f"{turn.turn_id}.{turn.attempt}.{place}",
             author=self._author,
             emitted_at=self._wall_clock(),
