@@ -149,8 +149,9 @@ class LostAnswers(grpc.aio.UnaryUnaryClientInterceptor):
     ) -> Any:
         with suppress(grpc.RpcError):
             await (await continuation(client_call_details, request))
+        nothing = grpc.aio.Metadata()
         raise grpc.aio.AioRpcError(
-            grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata()
+            grpc.StatusCode.UNAVAILABLE, nothing, nothing, details="the answer was lost"
         )
 
 
