@@ -37,7 +37,9 @@ UNFINISHED = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME")) + r")\b
 
 ENVIRONMENT_READERS = {
     "agent_runtime/__main__.py",
-    "agent_runtime/server.py",
+    # Agents are loaded by name, so each of these rooms puts itself together.
+    "agent_runtime/adapters/openai_compatible.py",
+    "agent_runtime/demo/__init__.py",
     "edge/__main__.py",
     "edge/local.py",
     "edge/main.py",
