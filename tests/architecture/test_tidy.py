@@ -153,10 +153,11 @@ def _sleeps(name: str) -> Iterator[int]:
     """Yield the lines where a test waits for real time to pass.
 
     ``asyncio.sleep(0)`` only yields, ``POLL_SECONDS`` names a step of a bounded wait for another
-    process, and a test in virtual time sleeps for nothing.
+    process, and virtual time costs nothing: a file is in it that runs it, or says that it is.
     """
     tree = parsed(name)
-    if "run_virtual" in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}:
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if "run_virtual" in names or "virtual time" in (ast.get_docstring(tree) or ""):
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in {"asyncio.sleep", "time.sleep"}:
