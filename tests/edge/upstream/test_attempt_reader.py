@@ -43,6 +43,7 @@ def test_an_unknown_payload_is_skipped_and_counted(reader: AttemptReader, counts
     assert counts.counted == {"runtime_events_skipped": 1}
 
 
+@pytest.mark.proves("P-RUN-1")
 @pytest.mark.parametrize("index", [0, 1, 3, -2])
 def test_a_gap_a_repeat_or_a_step_back_is_a_fault(reader: AttemptReader, index: int) -> None:
     assert types(reader, (1, text("m1", "a"))) == ["token"]

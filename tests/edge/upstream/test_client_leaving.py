@@ -120,7 +120,6 @@ async def test_silence_ends_the_attempt_and_cancels_the_call(
     await client.close()
 
 
-@pytest.mark.proves("S85")
 async def test_many_cancelled_streams_leave_no_task_behind(
     runtime: ScriptedRuntime, client: GrpcRuntime
 ) -> None:
@@ -136,7 +135,7 @@ async def test_many_cancelled_streams_leave_no_task_behind(
             await asyncio.sleep(0)
 
 
-@pytest.mark.proves("T30")
+@pytest.mark.proves("P-RUN-9")
 async def test_a_reader_that_stalls_stops_its_runtime(
     runtime: ScriptedRuntime, client: GrpcRuntime
 ) -> None:

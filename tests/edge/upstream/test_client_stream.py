@@ -156,7 +156,6 @@ async def test_a_runtime_that_dies_in_mid_stream_is_unavailable(counts: Counts) 
     await client.close()
 
 
-@pytest.mark.proves("S78")
 async def test_a_message_beyond_the_limit_is_refused_unread(
     runtime: ScriptedRuntime, client: GrpcRuntime
 ) -> None:
@@ -176,6 +175,7 @@ async def test_a_request_beyond_the_runtimes_limit_is_not_an_event_of_the_runtim
     assert ended.reason == "runtime_overloaded"
 
 
+@pytest.mark.proves("P-EVT-8")
 async def test_a_huge_event_in_a_small_enough_message_ends_the_attempt_after_what_it_follows(
     runtime: ScriptedRuntime, client: GrpcRuntime
 ) -> None:

@@ -49,6 +49,7 @@ def test_data_is_one_line_of_ascii_json_that_starts_with_the_turn(sent: pb.Agent
 
 
 @given(strategies.events())
+@pytest.mark.proves("P-EVT-7")
 def test_nothing_private_is_in_the_data(sent: pb.AgentEvent) -> None:
     draft = to_draft(sent, "t1")
     assert draft is not None
@@ -144,7 +145,6 @@ def test_what_no_correct_runtime_sends_is_refused(payload: Message) -> None:
     assert refused.value.reason == "runtime_protocol_error"
 
 
-@pytest.mark.proves("S78")
 @pytest.mark.parametrize(
     "payload",
     [
