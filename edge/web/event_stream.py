@@ -21,7 +21,7 @@ from edge.core.control import Control, Reconnect
 from edge.core.errors import EdgeError
 from edge.sessions.tail import Shown
 from edge.sessions.viewer import Viewer
-from edge.web.parts import Framing
+from edge.web.parts import Framing, Parts
 
 EXITS = "edge.exits"
 """Key of the ASGI scope under which the guard keeps what must run when the request is over."""
@@ -29,12 +29,12 @@ EXITS = "edge.exits"
 _log = logging.getLogger(__name__)
 
 
-def stream_viewer(request: Request, viewer: Viewer, framing: Framing) -> Response:
+def stream_viewer(request: Request, viewer: Viewer, parts: Parts) -> Response:
     """Return the response that shows everything that ``viewer`` sees."""
     exits = cast("dict[str, ExitStack]", request.scope)[EXITS]
     exits.callback(viewer.close)
     viewer.on_stall = _cancel_this_request()
-    response = _event_response(_chunks(viewer, framing), framing)
+    response = _event_response(_chunks(viewer, parts), parts.framing)
     # Mercure's rule: a position other than the one asked for means loss or rewind, and a client
     # that reads headers knows it before the first byte.
     response.headers["Last-Event-ID"] = str(viewer.start)
@@ -46,7 +46,8 @@ def send_away(reconnect: Reconnect, framing: Framing) -> Response:
     return _event_response(framing.ping + framing.control(reconnect), framing)
 
 
-async def _chunks(viewer: Viewer, framing: Framing) -> AsyncIterator[bytes]:
+async def _chunks(viewer: Viewer, parts: Parts) -> AsyncIterator[bytes]:
+    framing = parts.framing
     # The first byte goes out before there is anything to say, so that headers arrive at once.
     yield framing.ping
     try:
@@ -55,12 +56,14 @@ async def _chunks(viewer: Viewer, framing: Framing) -> AsyncIterator[bytes]:
             # Hypercorn keeps quiet about a client that left and accepts every further chunk
             # without suspending. Without this the loop would never learn of it, nor any other task.
             await asyncio.sleep(0)
+        return
     except EdgeError as error:
         _log.warning("a stream ended early", extra={"code": error.code})
     except Exception as error:  # noqa: BLE001  The boundary: here the response is half sent.
-        # A clean end without a terminal event means "come back with your last id" to every client
-        # that we support, as any cut does; letting it escape would only add a traceback.
         _log.error("a stream failed", exc_info=error)
+    # Not an ``error``, which would end the turn in the reader's eyes: the turn is as it was. A
+    # tidy end is safe, because to every client it means "come back with your last id".
+    yield framing.control(Reconnect("busy", parts.retry_ms()))
 
 
 def _join(items: Sequence[Shown | Control], framing: Framing) -> bytes:

@@ -69,6 +69,7 @@ async def serve_http(
     From Python 3.12 on Hypercorn waits for every open connection without a limit; so this returns
     without it when one is left, and the process leaves without asking it again.
     """
+    asyncio.get_running_loop().set_exception_handler(_keep_quiet_about_lost_connections)
     draining = asyncio.create_task(_awaited(drained))
 
     async def trigger() -> None:
@@ -87,6 +88,20 @@ async def serve_http(
     finally:
         server.cancel()
         draining.cancel()
+
+
+def _keep_quiet_about_lost_connections(
+    loop: asyncio.AbstractEventLoop, context: dict[str, Any]
+) -> None:
+    """Drop what Hypercorn leaves unhandled when the kernel gives a connection up: it is no fault."""
+    if not _is_lost_connection(context.get("exception")):
+        loop.default_exception_handler(context)
+
+
+def _is_lost_connection(error: BaseException | None) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_lost_connection(one) for one in error.exceptions)
+    return isinstance(error, OSError)
 
 
 async def _awaited(function: Callable[[], Awaitable[None]]) -> None:

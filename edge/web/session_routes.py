@@ -112,7 +112,7 @@ class SessionRoutes:
         self, uid: str, session_id: str, cursor: Cursor | None, until: Until
     ) -> Response | None:
         viewer = await self._registry.attach(uid, session_id, cursor, until)
-        return None if viewer is None else stream_viewer(request, viewer, self._parts.framing)
+        return None if viewer is None else stream_viewer(request, viewer, self._parts)
 
     def _send_away(self, reason: ReconnectReason) -> Response:
         return send_away(Reconnect(reason, self._parts.retry_ms()), self._parts.framing)

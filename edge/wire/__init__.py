@@ -1,0 +1,1 @@
+"""Browser formats: pure functions from events to bytes. Knows nothing of how the bytes travel."""
