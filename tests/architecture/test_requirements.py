@@ -30,7 +30,6 @@ def test_only_cases_may_wait_for_later_work() -> None:
     assert LATER.keys() <= CASES.keys()
 
 
-@pytest.mark.skipif(not PROTOCOL.exists(), reason="the protocol is not written down yet")
 def test_every_rule_of_the_protocol_has_an_id_of_its_own() -> None:
     counts = Counter(id_ for id_, _ in protocol_rules(PROTOCOL.read_text()))
     assert counts

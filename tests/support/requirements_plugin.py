@@ -27,8 +27,7 @@ def protocol_rules(text: str) -> list[tuple[str, str]]:
 
 def all_requirements() -> dict[str, str]:
     """Return every requirement's sentence by its id."""
-    rules = protocol_rules(PROTOCOL.read_text()) if PROTOCOL.exists() else []
-    return CASES | dict(rules)
+    return CASES | dict(protocol_rules(PROTOCOL.read_text()))
 
 
 def proofs(tests: Path = TESTS) -> dict[str, list[str]]:
