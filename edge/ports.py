@@ -197,6 +197,8 @@ class RuntimeInfo:
     """The first is the default."""
     instance_id: str
     resume_supported: bool
+    checkpoint_modes: Sequence[str] = ()
+    """What it honours of ``hold`` and ``suspend``."""
 
 
 class Runtime(Protocol):

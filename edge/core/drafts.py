@@ -22,6 +22,9 @@ from edge.core.event import (
     compact_json,
 )
 
+RESTATED_LIMIT_BYTES = 192 * 1024
+"""How much text a message that was cut short restates: an event must fit in a record."""
+
 
 def turn_start(
     turn_id: str,
@@ -42,16 +45,22 @@ def turn_start(
 def message_cut_short(turn_id: str, message_id: str, deltas: Iterable[tuple[str, str]]) -> Draft:
     """Settle a message that will get no more text, from its ``(type, data)`` deltas.
 
-    What was shown stays, marked incomplete (DESIGN: a stop never takes text back).
+    What was shown stays, marked incomplete: a stop never takes text back.
     """
     text = {TOKEN: "", REASONING: ""}
+    size = 0
     for kind, data in deltas:
+        size += len(data)
+        if size > RESTATED_LIMIT_BYTES:
+            break
         text[kind] += json.loads(data)["text"]
     body: dict[str, Any] = {"turn_id": turn_id, "message_id": message_id, "role": "agent"}
     body["parts"] = [{"type": "text", "text": text[TOKEN]}] if text[TOKEN] else []
     if text[REASONING]:
         body["reasoning"] = text[REASONING]
     body["status"] = "incomplete"
+    if size > RESTATED_LIMIT_BYTES:
+        body["truncated"] = True
     return Draft(MESSAGE, compact_json(body), subject=message_id)
 
 

@@ -60,8 +60,8 @@ class Session:
             return
         if isinstance(record, Cancel):
             turn.cancelled = True
-        elif record.call_id in turn.pending:
-            turn.decisions.setdefault(record.call_id, record.decision)
+        else:
+            turn.decide(record.call_id, record.decision)
 
     def cursor_at(self, seq: int) -> Cursor:
         """Return the id of the event at ``seq``; ``0-0`` before the first."""

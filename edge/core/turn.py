@@ -69,7 +69,9 @@ class Turn:
     pending: tuple[str, ...] = ()
     """Calls that the newest suspension waits for."""
     decisions: dict[str, str] = field(default_factory=dict)
-    """What was decided about pending calls, as in ``edge.core.log.Resolve``."""
+    """What the next attempt is to be told of pending calls, as in ``edge.core.log.Resolve``."""
+    settled: dict[str, str] = field(default_factory=dict)
+    """Everything that was ever decided, so that a repeat is told from a contradiction."""
 
     @property
     def finished(self) -> bool:
@@ -108,6 +110,11 @@ class Turn:
             self._suspend(event)
         elif event.type in TERMINAL:
             self.state = TurnState.FINISHED
+
+    def decide(self, call_id: str, decision: str) -> None:
+        """Take in a decision about a call that waits; the first one counts."""
+        if call_id in self.pending and call_id not in self.settled:
+            self.decisions[call_id] = self.settled[call_id] = decision
 
     def _open_attempt(self, event: Event | Draft) -> None:
         body = json.loads(event.data)

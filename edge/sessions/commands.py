@@ -206,32 +206,33 @@ async def _try_resolve(room: Room, turn_id: str, call_id: str, decision: str) ->
     turn = room.session.turn
     if turn is None or turn.turn_id != turn_id:
         raise TurnNotFound
-    if call_id in turn.decisions and turn.decisions[call_id] != decision:
-        raise ToolCallSettled
+    if call_id in turn.settled:
+        if turn.settled[call_id] != decision:
+            raise ToolCallSettled
+        return True
     waits = turn.state is TurnState.PARKED and call_id in turn.pending
     if not waits:
         raise ToolCallNotFound
     if room.driver is not None:
         return False  # it is committing the suspension, and about to close
-    if call_id not in turn.decisions:
-        view = room.session.view
-        record = Resolve(
-            slot=view.last_slot + 1,
-            epoch=view.epoch,
-            writer=room.services.writer,
-            last_seq=view.last_seq,
-            expire_at_ms=room.expiry_ms(),
-            turn_id=turn_id,
-            call_id=call_id,
-            decision=decision,
-        )
-        settled = await room.appender.commit([record], tries=TRIES)
-        if settled.found:
-            return False
-        room.apply([record])
+    view = room.session.view
+    record = Resolve(
+        slot=view.last_slot + 1,
+        epoch=view.epoch,
+        writer=room.services.writer,
+        last_seq=view.last_seq,
+        expire_at_ms=room.expiry_ms(),
+        turn_id=turn_id,
+        call_id=call_id,
+        decision=decision,
+    )
+    settled = await room.appender.commit([record], tries=TRIES)
+    if settled.found:
+        return False
+    room.apply([record])
+    room.attend()  # should this process fail to go on, a follower will
     if turn.decided:
         await room.acquire()
-        room.attend()
     return True
 
 

@@ -55,6 +55,7 @@ class Room:
         self.used_at = 0.0
         self._floor_reason: ResetReason = "expired"
         self._attended_until = 0.0
+        self._grace: asyncio.TimerHandle | None = None
         self._follower: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -79,15 +80,21 @@ class Room:
     def apply(self, records: Iterable[AnyRecord]) -> None:
         """Take in records that are in the log, and show their events."""
         for record in records:
-            try:
-                self.session.apply(record)
-            except LogBroken:
-                self._start_again(record)
+            self._fold(record)
             if isinstance(record, Events):
                 self.tail.show(e for e in record.events if e.seq > self.tail.last_seq)
                 self.tail.commit(record.last_seq)
             elif isinstance(record, Acquire):
                 self.tail.wake()
+
+    def _fold(self, record: AnyRecord) -> None:
+        first = not self.session.view.last_slot
+        try:
+            self.session.apply(record)
+        except LogBroken:
+            self._start_again(record)
+        if first:
+            self.tail.start_after(self.session.view.first_seq - 1)
 
     def _start_again(self, record: AnyRecord) -> None:
         """Treat everything before a hole as gone: readers are told ``gap``, nothing is guessed."""
@@ -97,12 +104,10 @@ class Room:
         self.session.apply(record)
         self.tail.close()
         self.tail = self._new_tail()
+        self.tail.start_after(self.session.view.first_seq - 1)
 
     def _new_tail(self) -> Tail:
-        limit = self.services.settings.tail_limit_bytes
-        return Tail(
-            self.services.encode, limit, last_seq=self.session.view.last_seq, busy=self.session.busy
-        )
+        return Tail(self.services.encode, self.services.settings.tail_limit_bytes)
 
     def served(self) -> Served:
         view = self.session.view
@@ -132,6 +137,7 @@ class Room:
             return None
         viewer = Viewer(self.services, self, attachment, until)
         self.viewers.add(viewer)
+        self._disarm_disconnect()
         self._follow()
         return viewer
 
@@ -163,9 +169,17 @@ class Room:
     def _arm_disconnect(self) -> None:
         turn = self.session.turn
         ends = turn is not None and not turn.finished and turn.on_disconnect == "cancel"
-        if ends and self.driver is not None and not self.viewers:
+        if ends and self._unwatched():
+            self._disarm_disconnect()
             grace = self.services.settings.disconnect_grace_seconds
-            self._loop.call_later(grace, lambda: self.services.spawn(self._cancel_unwatched()))
+            self._grace = self._loop.call_later(
+                grace, lambda: self.services.spawn(self._cancel_unwatched())
+            )
+
+    def _disarm_disconnect(self) -> None:
+        if self._grace is not None:
+            self._grace.cancel()
+            self._grace = None
 
     async def _cancel_unwatched(self) -> None:
         """Stop a turn that nobody watches, on this edge or any other."""

@@ -27,17 +27,15 @@ class Shown(NamedTuple):
 class Tail:
     """Recent events after ``floor_seq``, up to ``last_seq``."""
 
-    def __init__(
-        self, encode: Callable[[Event], bytes], limit_bytes: int, *, last_seq: int, busy: bool
-    ) -> None:
+    def __init__(self, encode: Callable[[Event], bytes], limit_bytes: int) -> None:
         self._encode = encode
         self._limit_bytes = limit_bytes
         self._shown: deque[Shown] = deque()
         self._bytes = 0
         self._waiting: set[asyncio.Future[None]] = set()
-        self.last_seq = last_seq
-        self.committed_seq = last_seq
-        self.busy = busy
+        self.last_seq = 0
+        self.committed_seq = 0
+        self.busy = False
         """Whether the newest event shown belongs to a turn that has not ended."""
         self.status = Status("ok")
         self.closed = False
@@ -47,6 +45,11 @@ class Tail:
     def floor_seq(self) -> int:
         """Newest seq that is no longer here."""
         return self.last_seq - len(self._shown)
+
+    def start_after(self, seq: int) -> None:
+        """Begin with the event after ``seq``: what came before it has expired. Only while empty."""
+        assert not self._shown
+        self.last_seq = self.committed_seq = seq
 
     def show(self, events: Iterable[Event]) -> None:
         """Let viewers have the next events."""

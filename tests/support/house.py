@@ -22,6 +22,7 @@ from edge.sessions.registry import Registry
 from edge.sessions.settings import SessionSettings
 from edge.sessions.tail import Shown
 from edge.sessions.viewer import Viewer
+from tests.support.virtual_loop import elapse
 
 UID = "ada"
 
@@ -137,7 +138,12 @@ class Client:
             self.cursor = None if control.first_seq <= 1 else Cursor(0, control.first_seq - 1)
 
     async def watch(
-        self, registry: Registry, session_id: str, *, stop_after: int | None = None, until: Until = "turn_end"
+        self,
+        registry: Registry,
+        session_id: str,
+        *,
+        stop_after: int | None = None,
+        until: Until = "turn_end",
     ) -> bool:
         """Connect once; return whether there was a stream. Leaves after ``stop_after`` events."""
         viewer = await registry.attach(UID, session_id, self.cursor, until)
@@ -165,5 +171,5 @@ class Client:
             if self.finished:
                 return
             await self.watch(registries[attempt % len(registries)], session_id)
-            await asyncio.sleep(0.1)
+            await elapse(0.1)
         raise AssertionError(f"the turn never ended: {self.types}")

@@ -22,12 +22,13 @@ from edge.core.event import (
     compact_json,
 )
 from edge.ports import AttemptCall, AttemptRef, RuntimeEnded, RuntimeInfo
+from tests.support.virtual_loop import elapse
 
 Agent = Callable[["Attempt"], Awaitable[None]]
 HOLD_SECONDS = 10.0
 
 
-class Suspend(Exception):  # noqa: N818 - ends an attempt, is no failure
+class Suspend(Exception):
     """Ends the attempt with a ``suspended`` event."""
 
     def __init__(self, reason: str, call_ids: Sequence[str]) -> None:
@@ -52,7 +53,9 @@ class Attempt:
     def turn_id(self) -> str:
         return self.call.ref.turn_id
 
-    def emit(self, kind: str, body: dict[str, object], *, subject: str = "", gated: bool = False) -> int:
+    def emit(
+        self, kind: str, body: dict[str, object], *, subject: str = "", gated: bool = False
+    ) -> int:
         """Send one event; return its index."""
         self._index += 1
         data = compact_json({"turn_id": self.turn_id, **body})
@@ -75,7 +78,7 @@ class Attempt:
             return
         for word in words:
             self.text(message_id, word)
-            await asyncio.sleep(every_seconds)
+            await elapse(every_seconds)
         self.message(message_id, "".join(words))
 
     async def tool(self, call_id: str, seconds: float = 0.0, *, safety: str = "unsafe") -> str:
@@ -117,7 +120,7 @@ class Attempt:
 
     async def _run(self, call_id: str, seconds: float) -> str:
         self.runtime.ledger.append(call_id)
-        await asyncio.sleep(seconds)
+        await elapse(seconds)
         return self._end(call_id, "succeeded")
 
     def _end(self, call_id: str, outcome: str) -> str:
@@ -129,7 +132,12 @@ class Attempt:
         decisions = dict(self.call.resolutions)
         if call_id in decisions:
             return self._end(call_id, json.loads(decisions[call_id])["outcome"])
-        body = {"call_id": call_id, "name": "ask", "arguments_json": "{}", "replay_safety": "unsafe"}
+        body = {
+            "call_id": call_id,
+            "name": "ask",
+            "arguments_json": "{}",
+            "replay_safety": "unsafe",
+        }
         rest = {"executor": "client", "checkpoint_required": False}
         self.emit(TOOL_START, body | rest, subject=call_id)
         raise Suspend("input_required", [call_id])
@@ -150,8 +158,6 @@ class Attempt:
         while (item := await self._out.get()) is not None:
             if isinstance(item, RuntimeEnded):
                 raise item
-            while not self._out.empty() and isinstance(self._out._queue[0], list):  # type: ignore[attr-defined]
-                item += self._out.get_nowait()  # type: ignore[operator]
             yield item
 
 
@@ -170,7 +176,8 @@ class Stream:
             attempt.emit(DONE, {"outcome": outcome}, subject=attempt.turn_id)
             attempt.end()
         except Suspend as suspend:
-            body = {"reason": suspend.reason, "pending_call_ids": suspend.call_ids}
+            body: dict[str, object] = {"reason": suspend.reason}
+            body["pending_call_ids"] = suspend.call_ids
             attempt.emit(SUSPENDED, body)
             attempt.end()
         except RuntimeEnded as ended:

@@ -82,3 +82,9 @@ def _describe(task: asyncio.Task[Any]) -> str:
     frames = task.get_stack(limit=1)
     where = f"{frames[0].f_code.co_qualname}:{frames[0].f_lineno}" if frames else "not started"
     return f"{task.get_name()} in {where}"
+
+
+async def elapse(seconds: float) -> None:
+    """Let virtual time pass. On a real loop this would be a sleep, so there it refuses."""
+    assert isinstance(asyncio.get_running_loop(), VirtualLoop), "only virtual time may elapse"
+    await asyncio.sleep(seconds)

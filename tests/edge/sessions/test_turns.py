@@ -10,7 +10,7 @@ from edge.core.control import CaughtUp
 from edge.core.cursor import START, Cursor
 from tests.support.house import UID, Client, edge, log_events, memory_journal, request
 from tests.support.runtime_double import Attempt, RuntimeDouble
-from tests.support.virtual_loop import run_virtual
+from tests.support.virtual_loop import elapse, run_virtual
 
 
 async def two_tools(attempt: Attempt) -> None:
@@ -92,7 +92,7 @@ def test_a_client_that_drops_after_every_kth_event_ends_with_the_whole_view() ->
         client = Client()
         while not client.finished:
             await client.watch(registry, session_id, stop_after=every)
-            await asyncio.sleep(0.01)
+            await elapse(0.01)
         assert client.view == await log_events(journal, session_id)
         assert runtime.ledger == ["c1", "c2"]
         await registry.close()
