@@ -71,6 +71,11 @@ class GrpcRuntime:
             agents=tuple(response.agents),
             instance_id=response.instance_id,
             resume_supported=response.resume_supported,
+            checkpoint_modes=tuple(
+                name
+                for name, mode in requests.CHECKPOINT_MODES.items()
+                if mode in response.checkpoint_modes
+            ),
         )
 
     def start(self, call: AttemptCall) -> GrpcAttempt:

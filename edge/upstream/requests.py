@@ -18,7 +18,7 @@ from edge.upstream.fields import write_part
 from edge.upstream.shapes import TOOL_OUTCOME
 from edge.upstream.wire import to_agent_event
 
-_CHECKPOINT_MODES = {
+CHECKPOINT_MODES = {
     "hold": pb.CHECKPOINT_MODE_HOLD,
     "suspend": pb.CHECKPOINT_MODE_SUSPEND,
 }
@@ -81,7 +81,7 @@ def duration(seconds: float) -> Duration:
 
 def _turn_options(options: RuntimeOptions) -> pb.TurnOptions:
     return pb.TurnOptions(
-        checkpoint_mode=_CHECKPOINT_MODES[options.checkpoint_mode],
+        checkpoint_mode=CHECKPOINT_MODES[options.checkpoint_mode],
         hold_timeout=duration(options.hold_timeout_seconds),
         heartbeat_interval=duration(options.heartbeat_seconds),
         max_model_calls=options.max_model_calls,
