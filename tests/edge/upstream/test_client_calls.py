@@ -136,7 +136,11 @@ async def test_any_other_failure_is_a_no_and_not_tried_again(
 
 
 async def test_a_runtime_describes_itself(client: GrpcRuntime) -> None:
-    assert await client.info() == RuntimeInfo(("script",), "scripted", resume_supported=True)
+    info = await client.info()
+    assert info == RuntimeInfo(
+        ("script",), "scripted", resume_supported=True, checkpoint_modes=info.checkpoint_modes
+    )
+    assert set(info.checkpoint_modes) <= {"hold", "suspend"}
 
 
 async def test_a_runtime_that_does_not_describe_itself_is_unavailable(
