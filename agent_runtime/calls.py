@@ -189,9 +189,9 @@ class Calls:
     async def _result(self, call: Call) -> object:
         if self._stopping:
             raise asyncio.CancelledError
-        self._reached.add(call.call_id)
         if call.recorded is not None:
             self._check_same(call, call.recorded.started)
+            self._reached.add(call.call_id)
             if call.recorded.finished is not None:
                 return _value(call.name, call.recorded.finished)
         call.task = asyncio.create_task(self._carry_out(call), name=f"call {call.call_id}")

@@ -15,11 +15,9 @@ from json.encoder import encode_basestring_ascii  # in C: it sees every piece of
 KIB = 1024
 MAX_ARGUMENTS_BYTES = 64 * KIB
 MAX_SHOWN_BYTES = 248 * KIB
-"""A result, or text and reasoning of one message, which its completion restates in one event."""
+"""A result; or a message, whose text, reasoning and provider state its completion restates."""
 MAX_VALUE_BYTES = 64 * KIB
 """One state value or one custom event."""
-MAX_PROVIDER_STATE_BYTES = 180 * KIB
-"""Journaled in base64."""
 MAX_DELTA_CHARACTERS = 15_000
 """At most 60,000 bytes of UTF-8, so that a delta with its envelope stays under 64 KiB."""
 MAX_NOTE_CHARACTERS = 2_000
@@ -76,6 +74,11 @@ def bounded_json(value: object, *, what: str, limit_bytes: int = MAX_VALUE_BYTES
 def shown_bytes(text: str) -> int:
     """Return what text weighs as an ASCII JSON string."""
     return len(encode_basestring_ascii(text))
+
+
+def base64_bytes(data: bytes) -> int:
+    """Return what bytes weigh in JSON, which carries them in base64."""
+    return (len(data) + 2) // 3 * 4
 
 
 def arguments_fit(text: str) -> bool:

@@ -22,9 +22,9 @@ from agent_runtime.events import (
     Usage,
 )
 from agent_runtime.limits import (
-    MAX_PROVIDER_STATE_BYTES,
     MAX_SHOWN_BYTES,
     TooLarge,
+    base64_bytes,
     clean_text,
     shown_bytes,
     split_text,
@@ -133,10 +133,9 @@ class Message:
         """Journal opaque state with the message; ``recorded`` hands it back. It is never shown.
 
         Raises:
-            TooLarge: it is larger than ``MAX_PROVIDER_STATE_BYTES``.
+            TooLarge: the message would hold more than ``MAX_SHOWN_BYTES``.
         """
-        if len(provider_state) > MAX_PROVIDER_STATE_BYTES:
-            raise TooLarge("provider state", len(provider_state), MAX_PROVIDER_STATE_BYTES)
+        self._charge(base64_bytes(provider_state) - base64_bytes(self._provider_state))
         self._provider_state = provider_state
 
     def discard(self) -> None:
@@ -169,7 +168,10 @@ class Message:
         if self.recorded is not None:
             return ""
         text = clean_text(text)
-        self._size_bytes += shown_bytes(text)
-        if self._size_bytes > MAX_SHOWN_BYTES:
-            raise TooLarge("message", self._size_bytes, MAX_SHOWN_BYTES)
+        self._charge(shown_bytes(text))
         return text
+
+    def _charge(self, size_bytes: int) -> None:
+        if self._size_bytes + size_bytes > MAX_SHOWN_BYTES:
+            raise TooLarge("message", self._size_bytes + size_bytes, MAX_SHOWN_BYTES)
+        self._size_bytes += size_bytes

@@ -1,0 +1,1 @@
+"""Tests of the agent runtime. They mirror its modules."""

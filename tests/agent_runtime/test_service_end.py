@@ -1,0 +1,313 @@
+"""Endings: cancellation, fencing, an edge that leaves, a drain; and the status codes of refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import grpc
+import pytest
+from unbroken.v1 import agent_runtime_pb2 as pb
+
+from agent_runtime import TurnContext, agent, tool
+from agent_runtime.service import Limits
+from tests.agent_runtime.harness import (
+    Turn,
+    ends,
+    kind_of,
+    serving,
+    settle,
+    soon,
+    texts,
+)
+
+
+class Body:
+    """A tool that runs until it is told to go on, and tells what becomes of it."""
+
+    def __init__(self, *, on_cancel: str = "") -> None:
+        self.running = asyncio.Event()
+        self.go = asyncio.Event()
+        self.cancelled = False
+
+        @tool(name="body")
+        async def body() -> str:
+            self.running.set()
+            try:
+                await self.go.wait()
+            except asyncio.CancelledError:
+                self.cancelled = True
+                if not on_cancel:
+                    raise
+                return on_cancel
+            return "done"
+
+        @agent(name="worker", tools=[body])
+        async def worker(ctx: TurnContext) -> None:
+            await ctx.say("before")
+            await ctx.say(await ctx.call_tool(body, {}))
+
+        self.agent = worker
+
+
+async def running(body: Body, turn: Turn) -> Turn:
+    """Bring a turn to where the body runs."""
+    await turn.ack((await turn.start().until("tool_call_started")).index)
+    await soon(body.running.wait())
+    return turn
+
+
+async def test_a_cancel_at_the_gate_is_not_executed() -> None:
+    body = Body()
+    async with serving(body.agent) as runtime:
+        turn = runtime.turn().start()
+        started = await turn.until("tool_call_started")
+        await turn.cancel()
+        events = await turn.rest()
+        assert not await _acknowledged(turn, started.index)
+    assert ends(events) == {"c1": "NOT_EXECUTED"}
+    assert not body.running.is_set()
+    assert events[-1].turn_finished.outcome == pb.TURN_OUTCOME_CANCELLED
+    assert events[-1].turn_finished.error.message == "user"
+
+
+async def _acknowledged(turn: Turn, index: int) -> bool:
+    try:
+        return bool(await turn.ack(index))
+    except grpc.aio.AioRpcError:
+        return False
+
+
+async def test_a_cancel_right_after_its_acknowledgement_never_splits_the_two() -> None:
+    """Whichever comes first wins whole: the body ran and is UNKNOWN, or it did not run."""
+    body = Body()
+    async with serving(body.agent) as runtime:
+        turn = runtime.turn().start()
+        started = await turn.until("tool_call_started")
+        attempt = next(iter(runtime.service._attempts.values()))
+        assert attempt.acknowledge(started.index) == ["c1"]
+        attempt.cancel("user", 0.1)
+        events = await turn.rest()
+    assert ends(events) == {"c1": "NOT_EXECUTED"}
+    assert not body.running.is_set()
+
+
+@pytest.mark.parametrize(("on_cancel", "outcome"), [("", "UNKNOWN"), ("rolled back", "SUCCEEDED")])
+async def test_a_cancel_in_a_tool_tells_what_the_tool_made_of_it(
+    on_cancel: str, outcome: str
+) -> None:
+    body = Body(on_cancel=on_cancel)
+    async with serving(body.agent) as runtime:
+        turn = await running(body, runtime.turn())
+        attempt = next(iter(runtime.service._attempts.values()))
+        await turn.cancel()
+        attempt.cancel("again", 0.0)
+        events = await turn.rest()
+    assert body.cancelled
+    assert ends(events) == {"c1": outcome}
+    assert texts(events) == ["before"]
+    assert kind_of(events[-1]) == "turn_finished"
+
+
+async def test_a_tool_in_a_thread_cannot_be_stopped_and_is_unknown() -> None:
+    running, go = threading.Event(), threading.Event()
+
+    @tool()
+    def blocking() -> None:
+        running.set()
+        go.wait(10)
+
+    @agent(tools=[blocking])
+    async def blocked(ctx: TurnContext) -> None:
+        await ctx.call_tool(blocking, {})
+
+    async with serving(blocked) as runtime:
+        turn = runtime.turn().start()
+        await turn.ack((await turn.until("tool_call_started")).index)
+        await settle(running.is_set)
+        await turn.cancel()
+        assert ends(await turn.rest()) == {"c1": "UNKNOWN"}
+        go.set()
+
+
+async def test_a_tool_that_ignores_its_cancellation_is_given_up_after_the_grace_period() -> None:
+    running, go = asyncio.Event(), asyncio.Event()
+
+    @tool()
+    async def deaf() -> None:
+        running.set()
+        while not go.is_set():
+            try:
+                await go.wait()
+            except asyncio.CancelledError:
+                continue
+
+    @agent(tools=[deaf])
+    async def caller(ctx: TurnContext) -> None:
+        await ctx.call_tool(deaf, {})
+
+    async with serving(caller) as runtime:
+        turn = runtime.turn().start()
+        await turn.ack((await turn.until("tool_call_started")).index)
+        await soon(running.wait())
+        await turn.cancel(grace_seconds=0.05)
+        events = await turn.rest()
+        go.set()
+    assert ends(events) == {"c1": "UNKNOWN"}
+    assert events[-1].turn_finished.outcome == pb.TURN_OUTCOME_CANCELLED
+
+
+@pytest.mark.proves("S55")
+async def test_what_was_said_before_a_stop_is_kept_as_incomplete() -> None:
+    @agent()
+    async def speaker(ctx: TurnContext) -> None:
+        async with ctx.message() as message:
+            await message.say("half a sen")
+            await asyncio.Event().wait()
+
+    async with serving(speaker) as runtime:
+        turn = runtime.turn().start()
+        await turn.until("text_delta")
+        await turn.cancel()
+        events = await turn.rest()
+    assert texts(events) == ["half a sen"]
+    assert events[-2].message_completed.status == pb.MESSAGE_STATUS_INCOMPLETE
+    assert events[-1].turn_finished.outcome == pb.TURN_OUTCOME_CANCELLED
+
+
+async def test_a_higher_attempt_ends_the_lower_one_here_at_once() -> None:
+    body = Body()
+    async with serving(body.agent) as runtime:
+        old = await running(body, runtime.turn())
+        new = Turn(old.stub, old.ref.turn_id, "hello")
+        new.history = list(old.history)
+        new.ref.attempt = 1
+        await new.resume().until("turn_started")
+        assert await old.code() is grpc.StatusCode.ABORTED
+        await settle(lambda: body.cancelled)
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await old.ack(100)
+        assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+        assert ends(await new.rest()) == {"c1": "UNKNOWN"}
+
+
+@pytest.mark.proves("S41")
+async def test_an_attempt_not_higher_than_one_seen_is_refused() -> None:
+    @agent()
+    async def brief(ctx: TurnContext) -> None:
+        await ctx.say("hi")
+
+    async with serving(brief) as runtime:
+        turn = runtime.turn().start()
+        await turn.rest()
+        await turn.resume(attempts_lost=3).rest()
+        for attempt in (1, 2, 5):
+            stale = Turn(turn.stub, turn.ref.turn_id, "hello")
+            stale.history = list(turn.history)
+            stale.ref.attempt = attempt - 1
+            assert await stale.resume().code() is grpc.StatusCode.ABORTED
+        again = Turn(turn.stub, turn.ref.turn_id, "hello")
+        assert await again.start().code() is grpc.StatusCode.ABORTED
+
+
+async def test_the_attempt_that_runs_here_exists_already() -> None:
+    body = Body()
+    async with serving(body.agent) as runtime:
+        turn = await running(body, runtime.turn())
+        again = Turn(turn.stub, turn.ref.turn_id, "hello")
+        assert await again.start().code() is grpc.StatusCode.ALREADY_EXISTS
+        body.go.set()
+        assert texts(await turn.rest()) == ["before", "done"]
+
+
+async def test_an_edge_that_leaves_stops_its_attempt() -> None:
+    body = Body()
+    async with serving(body.agent) as runtime:
+        turn = await running(body, runtime.turn())
+        turn.leave()
+        await settle(lambda: body.cancelled)
+        await settle(lambda: not runtime.service._alive)
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await turn.cancel()
+        assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_a_drain_suspends_between_tool_bodies_and_refuses_new_turns() -> None:
+    body, other = Body(), Body()
+
+    @agent(name="idle")
+    async def idle(ctx: TurnContext) -> None:
+        await other.go.wait()
+        await ctx.say("resumed")
+
+    async with serving(body.agent, idle) as runtime:
+        busy = await running(body, runtime.turn())
+        waiting = runtime.turn(agent="idle").start()
+        await waiting.until("turn_started")
+        drained = asyncio.create_task(runtime.service.drain(5.0))
+        suspended = (await waiting.rest())[-1].turn_suspended
+        assert suspended.reason == pb.SUSPEND_REASON_DRAINING
+        assert await runtime.turn().start().code() is grpc.StatusCode.UNAVAILABLE
+        assert not drained.done()
+        body.go.set()
+        events = await busy.rest()
+        assert ends(events) == {"c1": "SUCCEEDED"}
+        assert events[-1].turn_suspended.reason == pb.SUSPEND_REASON_DRAINING
+        assert texts(events) == ["before"]
+        assert await soon(drained)
+    async with serving(body.agent, idle) as runtime:
+        busy.stub = runtime.stub
+        assert texts(await busy.resume().rest()) == ["done"]
+
+
+async def test_a_drain_lets_a_call_at_the_gate_wait_for_the_next_process() -> None:
+    body = Body()
+    async with serving(body.agent) as runtime:
+        turn = runtime.turn().start()
+        await turn.until("tool_call_started")
+        await soon(runtime.service.drain(5.0))
+        suspended = (await turn.rest())[-1].turn_suspended
+        assert suspended.reason == pb.SUSPEND_REASON_DRAINING
+        assert list(suspended.pending_tool_call_ids) == ["c1"]
+        assert not body.running.is_set()
+    body.go.set()
+    async with serving(body.agent) as runtime:
+        turn.stub = runtime.stub
+        assert ends(await turn.resume().rest()) == {"c1": "SUCCEEDED"}
+
+
+async def test_a_drain_gives_up_what_runs_past_its_deadline() -> None:
+    body = Body()
+    async with serving(body.agent) as runtime:
+        turn = await running(body, runtime.turn())
+        assert await soon(runtime.service.drain(0.05))
+        assert await turn.code() is grpc.StatusCode.UNAVAILABLE
+        assert body.cancelled
+        assert kind_of(turn.events[-1]) == "tool_call_started"
+
+
+async def test_requests_that_make_no_sense_are_refused() -> None:
+    body = Body()
+    async with serving(body.agent, limits=Limits(max_attempts=1)) as runtime:
+        nameless = runtime.turn()
+        nameless.ref.session_id = ""
+        assert await nameless.start().code() is grpc.StatusCode.INVALID_ARGUMENT
+        unknown = runtime.turn(agent="nobody").start()
+        assert await unknown.code() is grpc.StatusCode.NOT_FOUND
+        turn = await running(body, runtime.turn())
+        assert await runtime.turn().start().code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        body.go.set()
+        await turn.rest()
+
+
+async def test_a_runtime_describes_itself() -> None:
+    async with serving(Body().agent) as runtime:
+        info = await soon(runtime.stub.GetRuntimeInfo(pb.GetRuntimeInfoRequest()))
+    assert list(info.agents) == ["worker"]
+    assert info.resume_supported
+    assert info.instance_id == "instance"
+    assert set(info.checkpoint_modes) == {
+        pb.CHECKPOINT_MODE_HOLD,
+        pb.CHECKPOINT_MODE_SUSPEND,
+        pb.CHECKPOINT_MODE_NONE,
+    }
