@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from dataclasses import replace
 
@@ -87,6 +88,7 @@ async def test_a_missing_session_is_neither_renewed_nor_watched_into_being(
     await journal.renew("s1", RUNNING)
     await journal.watch("s1")
     assert await journal.head("s1") is None
+    await journal.create_session("s1", "uid-1")
 
 
 async def test_an_append_does_not_touch_the_head(journal: Journal) -> None:
@@ -120,6 +122,14 @@ async def test_a_journal_may_be_closed_twice(journal: Journal) -> None:
     await journal.create_session("s1", "uid-1")
     await journal.close()
     await journal.close()
+
+
+async def test_closing_finishes_the_appends_that_were_asked_for(store: Store) -> None:
+    journal = await store.open()
+    appends = [asyncio.create_task(journal.append(f"s{n}", [acquire(1)])) for n in range(5)]
+    await asyncio.sleep(0)
+    await journal.close()
+    assert await asyncio.gather(*appends) == [None] * 5
 
 
 async def test_what_a_closed_journal_wrote_is_read_by_the_next(store: Store) -> None:

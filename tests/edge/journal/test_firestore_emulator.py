@@ -97,15 +97,34 @@ async def test_one_document_that_spoils_a_request_takes_no_other_along(
     assert [await journal.locate(f"s{n}", 0) for n in (0, 1, 2)] == [1, None, 1]
 
 
-async def test_a_cancelled_caller_takes_no_other_append_along(firestore: FirestoreStore) -> None:
-    journal = firestore.open_with()
+async def test_two_appends_to_one_slot_do_not_share_a_request(firestore: FirestoreStore) -> None:
+    calls = Calls()
+    journal = firestore.open_with(calls)
+    offers = [cancel(1, turn_id="t1"), cancel(1, turn_id="t2")]
+    outcomes = await asyncio.gather(
+        *(journal.append("s1", [offer]) for offer in offers), return_exceptions=True
+    )
+    assert sum(isinstance(outcome, SlotTaken) for outcome in outcomes) == 1
+    assert calls.counts == {"BatchWrite": 2}
+
+
+@pytest.mark.parametrize("sent", [False, True], ids=["before it is sent", "after it is sent"])
+async def test_a_cancelled_caller_takes_no_other_append_along(
+    firestore: FirestoreStore, sent: bool
+) -> None:
+    async def cancel_second(_: str) -> None:
+        appends[1].cancel()
+
+    journal = firestore.open_with(Calls(cancel_second))
     appends = [asyncio.create_task(journal.append(f"s{n}", [cancel(1)])) for n in range(3)]
-    await asyncio.sleep(0)
-    appends[1].cancel()
+    if not sent:
+        await asyncio.sleep(0)
+        appends[1].cancel()
     outcomes = await asyncio.gather(*appends, return_exceptions=True)
     assert outcomes[0] is None
     assert isinstance(outcomes[1], asyncio.CancelledError)
     assert outcomes[2] is None
+    assert await journal.locate("s1", 0) == (1 if sent else None)
 
 
 async def test_a_turn_begins_with_one_commit(firestore: FirestoreStore) -> None:
