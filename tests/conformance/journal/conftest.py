@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from edge.ports import Journal
-from tests.support.firestore_emulator import (  # noqa: F401 - fixtures and a hook
-    emulator,
-    fresh_project,
-    pytest_terminal_summary,
-)
+from tests.support.firestore_emulator import fresh_project
 from tests.support.journal_stores import FirestoreStore, MemoryStore, SqliteStore, Store
 
 

@@ -6,16 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.firestore_emulator import (  # noqa: F401 - fixtures
-    emulator,
-    emulator_jar,
-    fresh_project,
-)
+from tests.support.firestore_emulator import fresh_project
 from tests.support.journal_stores import FirestoreStore
 
 
 @pytest.fixture
-async def firestore(emulator: str) -> AsyncIterator[FirestoreStore]:  # noqa: F811 - the fixture
+async def firestore(emulator: str) -> AsyncIterator[FirestoreStore]:
     """An emulated Firestore without data."""
     store = FirestoreStore(emulator, fresh_project())
     yield store
