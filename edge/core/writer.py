@@ -23,8 +23,9 @@ from enum import Enum
 from edge.core import drafts
 from edge.core import effects as fx
 from edge.core import inputs as ins
-from edge.core.event import SUSPENDED, TERMINAL, TOOL_END, TOOL_PROGRESS, TOOL_START, Draft, Event
+from edge.core.event import SUSPENDED, TERMINAL, TOOL_START, Draft, Event
 from edge.core.gates import Gates
+from edge.core.intake import DROP, Intake
 from edge.core.lease import Lease
 from edge.core.log import Acquire, AnyRecord, Cancel, Events, Resolve
 from edge.core.outbox import Outbox
@@ -77,7 +78,7 @@ class Writer:
         self._inflight: AnyRecord | None = None
         self._unshown: deque[Event] = deque()
         self._gates = Gates()
-        self._taken_back: set[str] = set()  # calls whose tool_start a cancel kept out of the log
+        self._intake = Intake(session.turn, settings.event_limit_bytes)
         self._cancel_asked = False
         self._cancel_deadline: float | None = None
         self._drain_deadline: float | None = None
@@ -209,7 +210,7 @@ class Writer:
     def _stop(self, now: Now) -> None:
         """Take back every tool start that is not in the log, and tell the runtime."""
         for event in self.outbox.take_back_tool_starts():
-            self._taken_back.add(event.subject)
+            self._intake.take_back(event.subject)
             self._gates.forget(event.subject)
             self.turn.forget_call(event.subject)
             self.session.history.remove(event)
@@ -262,7 +263,11 @@ class Writer:
             if self.outbox.ends_with_tool_start and draft.type != TOOL_START:
                 return
             self._backlog.popleft()
-            if not self._accepts(draft):
+            refusal = self._intake.refuses(draft)
+            if refusal == DROP:
+                continue
+            if refusal is not None:
+                self._violated(refusal)
                 continue
             if draft.type in TERMINAL:
                 for end in self.turn.loose_ends(self._gates.call_ids):
@@ -276,29 +281,11 @@ class Writer:
         if draft.gated:
             self._gates.shut(draft.subject, event.seq, draft.index)
 
-    def _accepts(self, draft: Draft) -> bool:
-        """Refuse what a cancel took back, and end the turn of a runtime that breaks the protocol."""
-        if self.turn.finished:
-            return False
-        if draft.subject in self._taken_back and draft.type in (TOOL_END, TOOL_PROGRESS):
-            return False
-        if draft.type == TOOL_START and self.turn.cancelled:
-            self._taken_back.add(draft.subject)
-            return False
-        if len(draft.data) + len(draft.private) > self.settings.event_limit_bytes:
-            return self._violated("event_too_large")
-        if draft.type == TOOL_START and draft.subject in self.turn.known_calls:
-            return self._violated("runtime_protocol_error")
-        if draft.type == TOOL_END and draft.subject not in self.turn.calls:
-            return self._violated("runtime_protocol_error")
-        return True
-
-    def _violated(self, reason: str) -> bool:
+    def _violated(self, reason: str) -> None:
         self._backlog.clear()
         if self.stage is Stage.RUNNING:
             self._effects.append(fx.DropStream())
         self._end(drafts.failed(self.turn.turn_id, reason, retryable=False))
-        return False
 
     def _end(self, terminal: Draft) -> None:
         self._backlog.append(terminal)
