@@ -1,0 +1,1 @@
+"""Tests of the edge's pure core: one file per module, no clock but their own."""
