@@ -130,6 +130,8 @@ class LogView:
 
     def _start_at(self, record: AnyRecord) -> None:
         """Expired records are absent, so a log may begin anywhere; what it begins with says where."""
+        if isinstance(record, Events) and not record.events:
+            raise LogBroken(f"slot {record.slot} holds no event")
         self.last_slot = record.slot - 1
         if isinstance(record, Events):
             self.last_seq = record.first_seq - 1

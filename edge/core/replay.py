@@ -67,8 +67,11 @@ def _within(cursor: Cursor, served: Served) -> Attachment:
         return _reset("unknown", served)  # G: whether it survived can no longer be told
     fork = fork_after(cursor.epoch, served)
     if cursor.seq > fork:
+        if fork < served.first_seq - 1:
+            return _reset(served.floor_reason, served)  # H, but where it forked has expired
         return Attachment(position := cursor_at(served.epoch_starts, fork), Rewind(position))  # H
-    if cursor_at(served.epoch_starts, cursor.seq).epoch < cursor.epoch:
+    kept = cursor.seq >= served.first_seq
+    if kept and cursor_at(served.epoch_starts, cursor.seq).epoch < cursor.epoch:
         return _reset("unknown", served)  # I: no honest client can hold it
     return Attachment(cursor)  # J
 
