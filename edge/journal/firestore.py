@@ -97,6 +97,7 @@ class FirestoreJournal:
         database: str = "(default)",
         emulator_host: str | None = None,
         credentials: Credentials | None = None,
+        log_retention_seconds: float = LOG_RETENTION_SECONDS,
     ) -> FirestoreJournal:
         """Make a channel in the running event loop; it connects when it is first used.
 
@@ -117,8 +118,13 @@ class FirestoreJournal:
                 credentials=credentials,
                 options=CHANNEL_OPTIONS,
             )
-        client = FirestoreAsyncClient(transport=FirestoreGrpcAsyncIOTransport(channel=channel))
-        return cls(client, f"projects/{project}/databases/{database}", clock, metadata=metadata)
+        return cls(
+            FirestoreAsyncClient(transport=FirestoreGrpcAsyncIOTransport(channel=channel)),
+            f"projects/{project}/databases/{database}",
+            clock,
+            metadata=metadata,
+            log_retention_seconds=log_retention_seconds,
+        )
 
     async def create_session(self, session_id: str, owner: str) -> None:
         self._check_open()

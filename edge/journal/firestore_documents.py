@@ -6,6 +6,7 @@ times as much CPU, and an edge builds one map per event.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,8 @@ _REQUEST_TIME = int(DocumentTransform.FieldTransform.ServerValue.REQUEST_TIME)
 _ABOVE = int(StructuredQuery.FieldFilter.Operator.GREATER_THAN)
 _AT_LEAST = int(StructuredQuery.FieldFilter.Operator.GREATER_THAN_OR_EQUAL)
 _ASCENDING = int(StructuredQuery.Direction.ASCENDING)
+
+_RESERVED = re.compile(r"__.*__", re.DOTALL)
 
 _HINTS = ("epoch", "last_slot", "turn_id", "turn_state", "expire_at")
 
@@ -180,7 +183,7 @@ def expiry_ms(document: Any) -> int:
 
 def _segment(id_: str) -> str:
     """Let nothing into a path that would make it another path."""
-    if not id_ or "/" in id_ or id_ in (".", "..") or id_.startswith("__"):
+    if "/" in id_ or id_ in ("", ".", "..") or _RESERVED.fullmatch(id_):
         raise ValueError(f"{id_!r} cannot name a document")
     return id_
 

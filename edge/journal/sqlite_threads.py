@@ -101,7 +101,7 @@ class GroupWriter:
         """Finish what is waiting, then close the thread."""
         self._closed = True
         if self._committing is not None:
-            await self._committing
+            await asyncio.wait([self._committing])  # and not the task: it is others' as well
         await self._thread.close()
 
     async def _commit_all(self) -> None:

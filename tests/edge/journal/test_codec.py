@@ -136,3 +136,8 @@ def test_no_id_can_turn_a_path_into_another(id_: str) -> None:
         NAMES.head(id_)
     with pytest.raises(ValueError, match="cannot name a document"):
         NAMES.turn("s1", id_)
+
+
+@pytest.mark.parametrize("id_", ["__x", "x__", "a.b", "..."])
+def test_an_id_that_merely_looks_odd_names_a_document(id_: str) -> None:
+    assert NAMES.head(id_).endswith(f"/agent_sessions/{id_}")
