@@ -23,7 +23,7 @@ from typing import Any
 from agent_runtime.agent import Agent
 from agent_runtime.calls import Calls
 from agent_runtime.context import TurnContext
-from agent_runtime.errors import TurnFailed
+from agent_runtime.errors import TokenLimitReached, TurnFailed
 from agent_runtime.events import (
     CheckpointMode,
     Problem,
@@ -187,6 +187,8 @@ class Attempt:
         error = None if agent_task.cancelled() else agent_task.exception()
         if isinstance(error, TurnFailed):
             return _failed(error.problem)
+        if isinstance(error, TokenLimitReached):
+            return _limited(TurnLimit.TOKENS, "the model's answer met its upper size")
         if error is None and not agent_task.cancelled():
             return TurnFinished(outcome=TurnOutcome.COMPLETED)
         kind = type(error).__name__ if error is not None else "CancelledError"
@@ -239,12 +241,7 @@ class Attempt:
         self._end(_failed(problem), self.options.grace_seconds)
 
     def _limit_reached(self) -> None:
-        problem = Problem(
-            reason="MODEL_CALL_LIMIT", message=f"{self.options.max_model_calls} calls"
-        )
-        finish = TurnFinished(
-            outcome=TurnOutcome.LIMIT_REACHED, problem=problem, limit=TurnLimit.MODEL_CALLS
-        )
+        finish = _limited(TurnLimit.MODEL_CALLS, f"{self.options.max_model_calls} calls")
         self._end(finish, self.options.grace_seconds)
 
     def _changed(self) -> None:
@@ -271,6 +268,11 @@ class Attempt:
 
 def _failed(problem: Problem) -> TurnFinished:
     return TurnFinished(outcome=TurnOutcome.FAILED, problem=problem)
+
+
+def _limited(limit: TurnLimit, message: str) -> TurnFinished:
+    problem = Problem(reason=f"LIMIT_{limit.upper()}", message=message)
+    return TurnFinished(outcome=TurnOutcome.LIMIT_REACHED, problem=problem, limit=limit)
 
 
 def _place(error: BaseException | None) -> str:

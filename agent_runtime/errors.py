@@ -70,6 +70,10 @@ class TurnFailed(Exception):
         )
 
 
+class TokenLimitReached(Exception):
+    """Raise it in an agent: the model's answer met its upper size, and so the turn ends there."""
+
+
 class NondeterministicAgent(Exception):
     """A replay made a call other than the recorded one. The turn fails; nothing is run."""
 

@@ -258,7 +258,6 @@ async def test_arguments_that_do_not_fit_are_refused_before_the_body_runs() -> N
     assert max(event.ByteSize() for event in events) < 4096
 
 
-@pytest.mark.proves("S65")
 async def test_an_edge_that_reads_slowly_makes_the_agent_wait_in_bounded_memory() -> None:
     said = 0
 
