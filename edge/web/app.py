@@ -15,8 +15,8 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from edge.core.errors import EdgeError, SessionNotFound
 from edge.ports import Telemetry
-from edge.web.bodies import MAX_BODY_BYTES, READ_TIMEOUT_SECONDS
-from edge.web.guard import Guard
+from edge.web.bodies import READ_TIMEOUT_SECONDS
+from edge.web.guard import MAX_BODY_BYTES, Guard
 from edge.web.pages import Pages
 from edge.web.parts import Parts
 from edge.web.problems import Refused, is_known, problem_of

@@ -1,17 +1,19 @@
 """Reads a request's body: the right type, no more than 64 KiB, in 10 seconds, strict JSON.
 
-Knows nothing of what the JSON means; ``edge.web.shapes`` does. Size and time are enforced by Quart
-while the body arrives, chunk by chunk, from these two limits.
+Knows nothing of what the JSON means; ``edge.web.shapes`` does. The guard bounds the size while the
+body arrives, Quart the time.
 """
 
 from __future__ import annotations
 
+from typing import cast
+
 from quart import Request
 
+from edge.web.guard import BODY, BoundedBody
 from edge.web.problems import Refused
 from edge.web.strict_json import parse_json
 
-MAX_BODY_BYTES = 64 * 1024
 READ_TIMEOUT_SECONDS = 10
 
 
@@ -19,17 +21,24 @@ async def read_json(request: Request) -> object:
     """Return the body as parsed JSON.
 
     Raises:
-        Refused: ``unsupported-media-type`` or ``invalid-json``.
-        werkzeug.exceptions.HTTPException: 413 or 408, raised by Quart.
+        Refused: ``unsupported-media-type``, ``body-too-large`` or ``invalid-json``.
+        werkzeug.exceptions.HTTPException: 408, raised by Quart; or 413, before a body that says
+            that it is too long is read.
     """
     check_media_type(request)
-    return parse_json(await request.get_data(as_text=False, cache=False, parse_form_data=False))
+    return parse_json(await _read(request))
 
 
 async def read_json_if_any(request: Request) -> object:
     """Return the body as parsed JSON, ``{}`` when there is none. Raises as ``read_json``."""
-    body = await request.get_data()
-    return await read_json(request) if body else {}
+    return await read_json(request) if await _read(request) else {}
+
+
+async def _read(request: Request) -> bytes:
+    body = await request.get_data(as_text=False, cache=True, parse_form_data=False)
+    if cast("dict[str, BoundedBody]", request.scope)[BODY].too_large:
+        raise Refused("body-too-large")
+    return body
 
 
 def check_media_type(request: Request) -> None:

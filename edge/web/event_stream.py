@@ -21,10 +21,8 @@ from edge.core.control import Control, Reconnect
 from edge.core.errors import EdgeError
 from edge.sessions.tail import Shown
 from edge.sessions.viewer import Viewer
+from edge.web.guard import EXITS
 from edge.web.parts import Framing, Parts
-
-EXITS = "edge.exits"
-"""Key of the ASGI scope under which the guard keeps what must run when the request is over."""
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +31,7 @@ def stream_viewer(request: Request, viewer: Viewer, parts: Parts) -> Response:
     """Return the response that shows everything that ``viewer`` sees."""
     exits = cast("dict[str, ExitStack]", request.scope)[EXITS]
     exits.callback(viewer.close)
-    viewer.on_stall = _cancel_this_request()
+    viewer.on_stall = _end_request(viewer)
     response = _event_response(_chunks(viewer, parts), parts.framing)
     # Mercure's rule: a position other than the one asked for means loss or rewind, and a client
     # that reads headers knows it before the first byte.
@@ -80,16 +78,17 @@ def _event_response(body: AsyncIterator[bytes] | bytes, framing: Framing) -> Res
     return response
 
 
-def _cancel_this_request() -> Callable[[], None]:
+def _end_request(viewer: Viewer) -> Callable[[], None]:
     """Return what ends the current request, even one that is stuck in a send.
 
     The bytes that the kernel still holds for the client are given up by the socket's own
-    TCP_USER_TIMEOUT (``edge.main``), because Hypercorn has no way to reach the transport.
+    TCP_USER_TIMEOUT (``edge.web.server``), because Hypercorn has no way to reach the transport.
     """
     task: asyncio.Task[Any] | None = asyncio.current_task()
     assert task is not None
 
-    def cancel() -> None:
+    def end() -> None:
+        viewer.close()
         task.cancel()
 
-    return cancel
+    return end

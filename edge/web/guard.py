@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
-from edge.web.event_stream import EXITS
 from edge.web.problems import Problem, Refused, problem_of
 
 Scope = dict[str, Any]
@@ -21,6 +20,12 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_HEADER_BYTES = 16 * 1024
 MAX_URL_BYTES = 2 * 1024
+MAX_BODY_BYTES = 64 * 1024
+
+EXITS = "edge.exits"
+"""Key of the ASGI scope under which an ``ExitStack`` keeps what must run when the request is over."""
+BODY = "edge.body"
+"""Key of the ASGI scope under which the request's ``BoundedBody`` is found."""
 
 
 class Guard:
@@ -39,9 +44,10 @@ class Guard:
             prefix = "websocket.http" if scope["type"] == "websocket" else "http"
             await _answer(problem_of(refused), prefix, send)
             return
+        body = scope[BODY] = BoundedBody(receive)
         with ExitStack() as exits:
             scope[EXITS] = exits
-            await self._app(scope, receive, send)
+            await self._app(scope, body, send)
 
     def _refuse(self, scope: Scope) -> Refused | None:
         if scope.get("http_version", "1.1") not in ("1.0", "1.1"):
@@ -63,6 +69,31 @@ class Guard:
         if any(urlsplit(origin).netloc not in hosts for origin in _values(headers, b"origin")):
             return Refused("origin-not-allowed")
         return None
+
+
+class BoundedBody:
+    """Hands the body on up to its limit, and drops the rest; ``too_large`` tells.
+
+    Some releases of Quart look at the size only when the whole body has been gathered in memory.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._size_bytes = 0
+        self.too_large = False
+
+    async def __call__(self) -> Mapping[str, Any]:
+        while True:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                return message
+            if self.too_large:
+                continue
+            self._size_bytes += len(message.get("body", b""))
+            if self._size_bytes <= MAX_BODY_BYTES:
+                return message
+            self.too_large = True
+            return {"type": "http.request", "body": b"", "more_body": False}
 
 
 def _values(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:

@@ -12,7 +12,7 @@ import pytest_asyncio
 from quart import Quart
 
 from edge.web.app import build_app
-from edge.web.bodies import MAX_BODY_BYTES
+from edge.web.guard import MAX_BODY_BYTES
 from tests.edge.web.scripted_registry import SESSION, ScriptedRegistry, ScriptedViewer
 from tests.support.http_client import Headers, ask, ask_raw, connection, exchange, post
 from tests.support.live_edge import parts_for, served
@@ -186,7 +186,7 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
         await sent.send(b"{")
         async with asyncio.timeout(5):
             body = await sent.receive()
-    assert sent.status_code == 408
+    assert (await sent.as_response()).status_code == 408
     assert json.loads(body)["type"].endswith(":request-timeout")
 
 
