@@ -46,6 +46,10 @@ class LogBuilder:
     def types(self) -> list[str]:
         return [event.type for event in self.events]
 
+    @property
+    def expire_at_ms(self) -> int:
+        return max(EXPIRE_MS, self.view.expire_at_ms)
+
     def session(self) -> Session:
         return folded(self.records)
 
@@ -63,7 +67,7 @@ class LogBuilder:
             epoch=self.view.epoch + 1,
             writer=writer,
             last_seq=self.view.last_seq,
-            expire_at_ms=EXPIRE_MS,
+            expire_at_ms=self.expire_at_ms,
             epoch_starts=self.view.next_epoch_starts(),
         )
         self.put(made)
@@ -78,7 +82,7 @@ class LogBuilder:
             epoch=view.epoch,
             writer=view.holder,
             last_seq=run[-1].seq,
-            expire_at_ms=EXPIRE_MS,
+            expire_at_ms=self.expire_at_ms,
             acquire_slot=view.acquire_slot,
             events=run,
         )
@@ -92,7 +96,7 @@ class LogBuilder:
             epoch=self.view.epoch,
             writer=writer,
             last_seq=self.view.last_seq,
-            expire_at_ms=EXPIRE_MS,
+            expire_at_ms=self.expire_at_ms,
             turn_id=turn_id,
         )
         self.put(made)
@@ -105,7 +109,7 @@ class LogBuilder:
             epoch=self.view.epoch,
             writer="edge-z",
             last_seq=self.view.last_seq,
-            expire_at_ms=EXPIRE_MS,
+            expire_at_ms=self.expire_at_ms,
             turn_id=TURN,
             call_id=call_id,
             decision=decision,

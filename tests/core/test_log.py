@@ -122,11 +122,6 @@ def test_a_log_that_begins_with_events_goes_on_with_the_same_writers_next() -> N
     assert view.next_epoch_starts() == ((2, 4), (3, 7))
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=IndexError,
-    reason="LogView._start_at asks the first record for its first event before it is checked",
-)
 def test_a_log_that_begins_with_a_record_of_no_events_is_broken() -> None:
     first = two_epochs().records[1]
     assert isinstance(first, Events)
