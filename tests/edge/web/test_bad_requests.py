@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator
+from typing import NamedTuple
 
 import pytest
 import pytest_asyncio
@@ -67,42 +68,48 @@ async def test_control_bytes_in_a_cursor_never_get_past_the_parser(
     assert registry.calls == []
 
 
+class Case(NamedTuple):
+    method: str
+    target: str
+    headers: Headers
+    status: int
+    code: str
+
+
 @pytest.mark.parametrize(
-    ("method", "target", "headers", "status", "code"),
+    "case",
     [
-        ("GET", EVENTS, [("Accept", "application/json")], 406, "not-acceptable"),
-        ("GET", EVENTS, [("Accept", "text/event-stream;q=0")], 406, "not-acceptable"),
-        ("GET", EVENTS, [("Last-Event-ID", "1-2")] * 2, 400, "duplicate-header"),
-        ("GET", EVENTS, [("Authorization", "Bearer a")] * 2, 400, "duplicate-header"),
-        ("GET", f"{EVENTS}?until=later", [], 400, "invalid-query"),
-        ("GET", f"{EVENTS}?until=follow&until=follow", [], 400, "invalid-query"),
-        ("GET", f"{EVENTS}?last_event_id=1-2&lastEventId=1-3", [], 400, "invalid-query"),
-        ("GET", f"{EVENTS}?access_token=hunter2", [], 400, "credentials-in-url"),
-        ("GET", f"{EVENTS}?Token=hunter2", [], 400, "credentials-in-url"),
-        ("GET", EVENTS, [("Host", "evil.test")], 421, "host-not-allowed"),
-        ("GET", EVENTS, [("Host", "127.0.0.1.evil.test:8080")], 421, "host-not-allowed"),
-        ("GET", EVENTS, [("Origin", "null")], 403, "origin-not-allowed"),
-        ("GET", EVENTS, [("Origin", "https://evil.test")], 403, "origin-not-allowed"),
-        ("POST", TURNS, [("Origin", "http://localhost:1")], 403, "origin-not-allowed"),
-        ("OPTIONS", EVENTS, [("Origin", "https://evil.test")], 403, "origin-not-allowed"),
-        ("GET", "/nothing", [], 404, "not-found"),
-        ("GET", "/v1//sessions", [], 404, "not-found"),
-        ("GET", "/static/../config.py", [], 404, "not-found"),
-        ("GET", "/static/%2e%2e%2fconfig.py", [], 404, "not-found"),
-        ("GET", "/" + "x" * 3_000, [], 414, "uri-too-long"),
-        ("GET", "/?" + "x" * 2_048, [], 414, "uri-too-long"),
-        ("GET", "/healthz", [("X", "x" * 20_000)], 431, "headers-too-large"),
-        ("POST", TURNS, [KEY], 415, "unsupported-media-type"),
-        ("POST", TURNS, [KEY, KEY, JSON], 400, "idempotency-key-invalid"),
-        ("POST", TURNS, [JSON], 400, "idempotency-key-required"),
-        ("POST", TURNS, [KEY, JSON, JSON], 400, "duplicate-header"),
+        Case("GET", EVENTS, [("Accept", "application/json")], 406, "not-acceptable"),
+        Case("GET", EVENTS, [("Accept", "text/event-stream;q=0")], 406, "not-acceptable"),
+        Case("GET", EVENTS, [("Last-Event-ID", "1-2")] * 2, 400, "duplicate-header"),
+        Case("GET", EVENTS, [("Authorization", "Bearer a")] * 2, 400, "duplicate-header"),
+        Case("GET", f"{EVENTS}?until=later", [], 400, "invalid-query"),
+        Case("GET", f"{EVENTS}?until=follow&until=follow", [], 400, "invalid-query"),
+        Case("GET", f"{EVENTS}?last_event_id=1-2&lastEventId=1-3", [], 400, "invalid-query"),
+        Case("GET", f"{EVENTS}?access_token=hunter2", [], 400, "credentials-in-url"),
+        Case("GET", f"{EVENTS}?Token=hunter2", [], 400, "credentials-in-url"),
+        Case("GET", EVENTS, [("Host", "evil.test")], 421, "host-not-allowed"),
+        Case("GET", EVENTS, [("Host", "127.0.0.1.evil.test:8080")], 421, "host-not-allowed"),
+        Case("GET", EVENTS, [("Origin", "null")], 403, "origin-not-allowed"),
+        Case("GET", EVENTS, [("Origin", "https://evil.test")], 403, "origin-not-allowed"),
+        Case("POST", TURNS, [("Origin", "http://localhost:1")], 403, "origin-not-allowed"),
+        Case("OPTIONS", EVENTS, [("Origin", "https://evil.test")], 403, "origin-not-allowed"),
+        Case("GET", "/nothing", [], 404, "not-found"),
+        Case("GET", "/v1//sessions", [], 404, "not-found"),
+        Case("GET", "/static/../config.py", [], 404, "not-found"),
+        Case("GET", "/static/%2e%2e%2fconfig.py", [], 404, "not-found"),
+        Case("GET", "/" + "x" * 3_000, [], 414, "uri-too-long"),
+        Case("GET", "/?" + "x" * 2_048, [], 414, "uri-too-long"),
+        Case("GET", "/healthz", [("X", "x" * 20_000)], 431, "headers-too-large"),
+        Case("POST", TURNS, [KEY], 415, "unsupported-media-type"),
+        Case("POST", TURNS, [KEY, KEY, JSON], 400, "idempotency-key-invalid"),
+        Case("POST", TURNS, [JSON], 400, "idempotency-key-required"),
+        Case("POST", TURNS, [KEY, JSON, JSON], 400, "duplicate-header"),
     ],
 )
-async def test_a_bad_request_has_its_exact_answer(
-    port: int, method: str, target: str, headers: Headers, status: int, code: str
-) -> None:
-    answer = await ask(port, method, target, headers)
-    assert (answer.status, answer.code) == (status, code)
+async def test_a_bad_request_has_its_exact_answer(port: int, case: Case) -> None:
+    answer = await ask(port, case.method, case.target, case.headers)
+    assert (answer.status, answer.code) == (case.status, case.code)
     assert b"hunter2" not in answer.body
     assert not any(name.startswith("access-control-") for name in answer.headers)
 

@@ -1,0 +1,85 @@
+// The page's reducer, checked by node: `node conversation.test.mjs <path of conversation.js>`.
+
+import assert from "node:assert";
+import { pathToFileURL } from "node:url";
+
+const { EMPTY, Gap, fromSnapshot, openTurn, reduce, textOf } = await import(pathToFileURL(process.argv[2]));
+
+const turn_id = "t1";
+const event = (seq, type, data, epoch = 1) => ({ type, id: `${epoch}-${seq}`, data: { turn_id, ...data } });
+const play = (events, state = EMPTY) => events.reduce(reduce, state);
+const token = (seq, text, epoch) => event(seq, "token", { message_id: "m1", text }, epoch);
+const texts = (state) => state.turns.at(-1).items.map(textOf);
+
+const START = event(1, "turn_start", { attempt: 1, input: [{ type: "text", text: "Hi" }] });
+const SAID = [START, token(2, "Hel"), token(3, "lo")];
+const MESSAGE = { message_id: "m1", role: "agent", parts: [{ type: "text", text: "Hello!" }], status: "complete" };
+
+const behaviours = {
+  "tokens are shown as they come and replaced by their message"() {
+    const state = play(SAID);
+    assert.deepEqual(texts(state), ["Hello"]);
+    assert.deepEqual(texts(play([event(4, "message", MESSAGE)], state)), ["Hello!"]);
+    assert.equal(state.cursor, "1-3");
+  },
+  "a repeat changes nothing and a jump is an error"() {
+    const state = play(SAID);
+    assert.equal(reduce(state, token(3, "lo")), state);
+    assert.throws(() => reduce(state, token(5, "!")), Gap);
+  },
+  "an event of an older epoch comes from a stale connection"() {
+    const state = play([token(4, "!", 2)], play(SAID));
+    assert.equal(reduce(state, token(5, "?", 1)), state);
+  },
+  "a rewind takes back tokens and nothing else"() {
+    const rewound = reduce(play(SAID), { type: "rewind", id: "1-2", data: { to: 2 } });
+    assert.deepEqual(texts(rewound), ["Hel"]);
+    assert.deepEqual(texts(play([token(3, "p", 2)], rewound)), ["Help"]);
+  },
+  "a further attempt withdraws what was not settled"() {
+    const settled = play([...SAID, event(4, "message", MESSAGE), event(5, "token", { message_id: "m2", text: "Half" })]);
+    const again = play([event(6, "turn_start", { attempt: 2 })], settled);
+    assert.deepEqual(texts(again), ["Hello!"]);
+  },
+  "a reset clears everything and goes on where it says"() {
+    const state = reduce(play(SAID), { type: "reset", id: "0-99", data: { reason: "expired", first_seq: 100 } });
+    assert.deepEqual([state.turns, state.cursor], [[], "0-99"]);
+    assert.equal(play([event(100, "turn_start", { attempt: 1 })], state).turns.length, 1);
+  },
+  "a tool call is one card from its start to its end"() {
+    const state = play([
+      START,
+      event(2, "tool_start", { call_id: "c1", name: "report" }),
+      event(3, "tool_progress", { call_id: "c1", message: "half", fraction: 0.5 }),
+      event(4, "tool_end", { call_id: "c1", outcome: "succeeded", result_json: "1" }),
+    ]);
+    const [card] = state.turns[0].items;
+    assert.deepEqual([card.name, card.outcome, card.progress.fraction], ["report", "succeeded", 0.5]);
+  },
+  "a turn is open until its terminal event"() {
+    const waiting = play([START, event(2, "suspended", { reason: "input_required", pending_call_ids: ["c1"] })]);
+    assert.equal(openTurn(waiting).state, "suspended");
+    assert.equal(openTurn(play([event(3, "done", { outcome: "cancelled" })], waiting)), undefined);
+    assert.equal(play([event(3, "error", { code: "x" })], waiting).turns[0].outcome, "failed");
+  },
+  "a snapshot goes on where it ended"() {
+    const item = { type: "message", message_id: "m1", status: "streaming", text: "Hello" };
+    const snapshot = { cursor: "1-3", turns: [{ turn_id, state: "running", items: [item] }] };
+    const state = play([token(4, "!")], fromSnapshot(snapshot));
+    assert.deepEqual(texts(state), ["Hello!"]);
+    assert.deepEqual(texts(play([event(5, "message", MESSAGE)], state)), ["Hello!"]);
+  },
+  "an unknown event only moves the cursor"() {
+    assert.equal(play([...SAID, event(4, "custom", { name: "x" })]).cursor, "1-4");
+  },
+  "the connection's own words change no event"() {
+    const state = play(SAID);
+    for (const type of ["caught_up", "reconnect"]) assert.equal(reduce(state, { type, id: "1-3", data: {} }), state);
+    assert.equal(reduce(state, { type: "status", id: "1-3", data: { state: "degraded" } }).degraded, true);
+  },
+};
+
+for (const [name, behaviour] of Object.entries(behaviours)) {
+  behaviour();
+  console.log(`ok ${name}`);
+}
