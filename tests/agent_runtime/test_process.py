@@ -100,6 +100,7 @@ async def test_a_drain_suspends_the_turn_and_another_process_ends_it(
         assert texts(await turn.resume().rest()) == ["two"]
 
 
+@pytest.mark.proves("P-RUN-11")
 async def test_a_tool_that_outlives_the_drain_costs_no_orderly_exit() -> None:
     async with launched(AGENT_RUNTIME_DRAIN_SECONDS="0.2") as (process, stub):
         turn = Turn(stub, "t", script({"sleep_tool": 3600, "safety": "unsafe"})).start()

@@ -57,6 +57,7 @@ async def running(body: Body, turn: Turn) -> Turn:
     return turn
 
 
+@pytest.mark.proves("P-RUN-8", "P-EVT-5")
 async def test_a_cancel_at_the_gate_is_not_executed() -> None:
     body = Body()
     async with serving(body.agent) as runtime:
@@ -192,6 +193,7 @@ async def test_a_higher_attempt_ends_the_lower_one_here_at_once() -> None:
 
 
 @pytest.mark.proves("S41")
+@pytest.mark.proves("P-RUN-3")
 async def test_an_attempt_not_higher_than_one_seen_is_refused() -> None:
     @agent()
     async def brief(ctx: TurnContext) -> None:
@@ -232,6 +234,7 @@ async def test_an_edge_that_leaves_stops_its_attempt() -> None:
         assert refused.value.code() is grpc.StatusCode.NOT_FOUND
 
 
+@pytest.mark.proves("P-RUN-11")
 async def test_a_drain_suspends_between_tool_bodies_and_refuses_new_turns() -> None:
     body, other = Body(), Body()
 

@@ -45,6 +45,7 @@ class Bench:
         return body
 
 
+@pytest.mark.proves("P-RUN-4")
 async def test_a_body_waits_until_its_start_is_acknowledged() -> None:
     bench = Bench()
     async with serving(bench.agent) as runtime:
@@ -71,6 +72,7 @@ async def test_one_acknowledgement_may_release_a_part_of_a_batch() -> None:
     assert bench.ran == ["left", "right"]
 
 
+@pytest.mark.proves("P-RUN-5")
 async def test_a_call_without_acknowledgement_suspends_the_attempt_and_never_runs() -> None:
     bench = Bench()
     async with serving(bench.agent) as runtime:
@@ -136,6 +138,7 @@ async def test_an_acknowledgement_of_another_attempt_releases_nothing() -> None:
         assert bench.ran == []
 
 
+@pytest.mark.proves("S47")
 async def test_an_approval_waits_for_a_person_whatever_is_acknowledged() -> None:
     ran = []
 
@@ -227,6 +230,7 @@ async def test_what_a_person_must_allow_is_never_listed_with_what_an_edge_may_re
         assert list(suspended.pending_tool_call_ids) == ["c1"]
 
 
+@pytest.mark.proves("P-RUN-5")
 async def test_a_late_acknowledgement_does_not_open_a_gate_that_has_closed() -> None:
     """One call timed out; its batch still has a body running, so the attempt lives on."""
     ran, go = [], asyncio.Event()

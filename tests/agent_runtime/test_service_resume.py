@@ -80,7 +80,7 @@ async def test_the_result_of_one_long_call_does_not_start_the_others_again() -> 
         assert texts(turn.events) == ["15"]
 
 
-@pytest.mark.proves("S40")
+@pytest.mark.proves("S40", "P-RUN-6")
 async def test_an_unsafe_call_of_unknown_outcome_is_told_and_not_run_again() -> None:
     ran: list[str] = []
 
@@ -113,6 +113,7 @@ async def test_an_unsafe_call_of_unknown_outcome_is_told_and_not_run_again() -> 
 
 
 @pytest.mark.parametrize("safety", ["read_only", "idempotent"])
+@pytest.mark.proves("P-RUN-6")
 async def test_a_replay_safe_call_runs_again_with_the_same_key(safety: str) -> None:
     keys: list[str] = []
     go = asyncio.Event()
@@ -241,6 +242,7 @@ async def test_a_replay_that_differs_fails_the_turn_and_runs_nothing(change: str
     assert ran == []
 
 
+@pytest.mark.proves("P-EVT-3")
 async def test_a_message_cut_by_a_crash_is_made_anew_under_its_id() -> None:
     go = asyncio.Event()
 

@@ -25,6 +25,7 @@ async def plain(ctx: TurnContext) -> None:
     await ctx.reason("done, then")
 
 
+@pytest.mark.proves("P-RUN-1")
 async def test_events_of_an_attempt_are_numbered_from_one_without_a_gap() -> None:
     async with serving(plain) as runtime:
         events = await runtime.turn("you").start().rest()
@@ -45,6 +46,7 @@ async def test_every_event_says_how_it_must_be_treated() -> None:
     assert {event.delivery_class for event in others} == {pb.DELIVERY_CLASS_STRUCTURAL}
 
 
+@pytest.mark.proves("P-EVT-2")
 async def test_a_completed_message_restates_its_deltas() -> None:
     async with serving(plain) as runtime:
         events = await runtime.turn("you").start().rest()
@@ -57,6 +59,7 @@ async def test_a_completed_message_restates_its_deltas() -> None:
     assert events[-1].turn_finished.final_message_id == "m1"
 
 
+@pytest.mark.proves("P-RUN-9")
 async def test_events_that_are_ready_together_travel_together() -> None:
     @agent()
     async def burst(ctx: TurnContext) -> None:
@@ -105,6 +108,7 @@ async def test_an_agent_may_say_why_its_turn_fails() -> None:
     )
 
 
+@pytest.mark.proves("P-RUN-1")
 async def test_silence_is_broken_by_heartbeats_that_repeat_the_last_index() -> None:
     go = asyncio.Event()
 
@@ -258,6 +262,7 @@ async def test_arguments_that_do_not_fit_are_refused_before_the_body_runs() -> N
     assert max(event.ByteSize() for event in events) < 4096
 
 
+@pytest.mark.proves("P-RUN-9")
 async def test_an_edge_that_reads_slowly_makes_the_agent_wait_in_bounded_memory() -> None:
     said = 0
 

@@ -1,0 +1,80 @@
+"""The example client, against a runtime that crashes, asks and drains."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from unbroken.v1 import agent_runtime_pb2 as pb
+
+from agent_runtime import TurnContext, agent, tool
+from agent_runtime.example_client import Journal, run_turn
+from tests.agent_runtime.harness import kind_of, serving, soon, texts
+
+
+async def test_a_turn_survives_a_crash_and_gets_its_answers() -> None:
+    ran: list[str] = []
+    alive = asyncio.Event()
+
+    @tool()
+    async def effect() -> None:
+        ran.append("effect")
+
+    @tool(approval=True)
+    async def delicate() -> None:
+        ran.append("delicate")
+
+    @agent(name="a", tools=[effect, delicate])
+    async def busy(ctx: TurnContext) -> None:
+        await ctx.call_tool(effect, {})
+        await ctx.say("after the effect")
+        if not alive.is_set():
+            alive.set()
+            attempt = next(iter(runtime.service._attempts.values()))
+            attempt.abandon()
+        await ctx.call_tool(delicate, {})
+        await ctx.say(f"name is {await ctx.ask('name?')}")
+
+    shown: list[pb.AgentEvent] = []
+    replies = iter(["yes", "Ada"])
+    async with serving(busy) as runtime:
+        journal = Journal("s", "t", "a", "go")
+        finished = await soon(
+            run_turn(runtime.stub, journal, show=shown.append, answer=lambda prompt: next(replies))
+        )
+    assert finished.outcome == pb.TURN_OUTCOME_COMPLETED
+    assert ran == ["effect", "delicate"]
+    assert texts(journal.events) == ["after the effect", "name is Ada"]
+    assert [kind_of(event) for event in journal.events].count("turn_started") == 4
+
+
+async def test_a_denied_call_does_not_run() -> None:
+    @tool(approval=True)
+    async def delicate() -> None:
+        raise AssertionError("must not run")
+
+    @agent(name="a", tools=[delicate])
+    async def busy(ctx: TurnContext) -> None:
+        await ctx.call_tool(delicate, {})
+
+    async with serving(busy) as runtime:
+        journal = Journal("s", "t", "a", "go")
+        finished = await soon(
+            run_turn(runtime.stub, journal, show=lambda event: None, answer=lambda prompt: "no")
+        )
+    assert finished.error.message == "ToolNotExecuted"
+
+
+async def test_a_runtime_that_is_not_there_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    @agent(name="a")
+    async def quiet(ctx: TurnContext) -> None: ...
+
+    monkeypatch.setattr("agent_runtime.example_client.RETRY_SECONDS", 0)
+    async with serving(quiet) as runtime:
+        await runtime.service.drain(0.1)
+        journal = Journal("s", "t", "a", "go")
+        giving_up = run_turn(
+            runtime.stub, journal, show=lambda event: None, answer=lambda prompt: ""
+        )
+        with pytest.raises(ConnectionError):
+            await soon(giving_up)
