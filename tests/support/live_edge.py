@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from edge.journal.memory import MemoryJournal
-from edge.ports import Journal
+from edge.ports import Authenticator, Journal, Principal
 from edge.sessions.registry import Registry
 from edge.sessions.settings import SessionSettings
 from edge.telemetry import Metrics
@@ -39,12 +39,21 @@ class FixedClock:
         return 1_800_000_000_000
 
 
-def parts_for(registry: object, *, metrics: Metrics | None = None) -> Parts:
+class NamedUsers:
+    """Takes the ``Authorization`` header for the user's name."""
+
+    open_to_all = False
+
+    async def authenticate(self, authorization: Sequence[str]) -> Principal:
+        return Principal(uid="/".join(authorization) or "nobody")
+
+
+def parts_for(registry: object, authenticator: Authenticator | None = None) -> Parts:
     """Return the parts of an application over a registry, real or not."""
-    counted = metrics or Metrics()
+    counted = Metrics()
     return Parts(
         registry=cast(Registry, registry),
-        authenticator=OpenLocalAuthenticator(),
+        authenticator=authenticator or OpenLocalAuthenticator(),
         telemetry=counted,
         framing=FRAMING,
         retry_ms=lambda: 1_500,
@@ -54,7 +63,9 @@ def parts_for(registry: object, *, metrics: Metrics | None = None) -> Parts:
 
 
 @asynccontextmanager
-async def served(registry: object, *, stall_seconds: float = 30.0) -> AsyncIterator[int]:
+async def served(
+    registry: object, *, stall_seconds: float = 30.0, authenticator: Authenticator | None = None
+) -> AsyncIterator[int]:
     """Serve an application over a registry; the value is the port."""
     listener = listen("127.0.0.1", 0, stall_seconds)
     port = listener.getsockname()[1]
@@ -63,7 +74,8 @@ async def served(registry: object, *, stall_seconds: float = 30.0) -> AsyncItera
     async def stopped() -> None:
         await stop.wait()
 
-    serving = asyncio.create_task(serve_http(build_app(parts_for(registry)), listener, stopped))
+    app = build_app(parts_for(registry, authenticator))
+    serving = asyncio.create_task(serve_http(app, listener, stopped))
     try:
         yield port
     finally:
@@ -104,7 +116,11 @@ class LiveEdge:
 
 @asynccontextmanager
 async def live_edge(
-    runtime: ScriptedRuntime, *, journal: Journal | None = None, **settings: Any
+    runtime: ScriptedRuntime,
+    *,
+    journal: Journal | None = None,
+    authenticator: Authenticator | None = None,
+    **settings: Any,
 ) -> AsyncIterator[LiveEdge]:
     """Serve an edge over the scripted runtime; ``settings`` are those of ``SessionSettings``."""
     kept = journal or MemoryJournal(FixedClock())
@@ -120,7 +136,9 @@ async def live_edge(
             writer=str(uuid.uuid4()),
         )
         try:
-            async with served(registry, stall_seconds=settings.get("stall_seconds", 30)) as port:
+            stall_seconds = settings.get("stall_seconds", 30)
+            serving = served(registry, stall_seconds=stall_seconds, authenticator=authenticator)
+            async with serving as port:
                 yield LiveEdge(port, registry, runtime, kept)
                 await registry.drain(PATIENCE_SECONDS)
         finally:

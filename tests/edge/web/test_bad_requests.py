@@ -36,7 +36,7 @@ async def port(registry: ScriptedRegistry) -> AsyncIterator[int]:
         yield number
 
 
-@pytest.mark.proves("T36", "S13")
+@pytest.mark.proves("T36", "S13", "P-SSE-2")
 @pytest.mark.parametrize(
     "text",
     [
@@ -76,6 +76,7 @@ class Case(NamedTuple):
     code: str
 
 
+@pytest.mark.proves("P-HTTP-16")
 @pytest.mark.parametrize(
     "case",
     [
@@ -172,6 +173,7 @@ async def test_the_largest_body_is_read_and_one_byte_more_is_refused_before_it_c
     assert len(registry.calls) == 1
 
 
+@pytest.mark.proves("P-HTTP-8")
 async def test_a_chunked_body_is_refused_as_it_grows_and_the_connection_closes(port: int) -> None:
     headers = [KEY, JSON, ("Transfer-Encoding", "chunked")]
     lines = "".join(f"{name}: {value}\r\n" for name, value in [("Host", "localhost"), *headers])
@@ -184,6 +186,7 @@ async def test_a_chunked_body_is_refused_as_it_grows_and_the_connection_closes(p
         assert await asyncio.wait_for(opened.reader.read(), 5) == b""
 
 
+@pytest.mark.proves("P-HTTP-8")
 async def test_a_body_that_does_not_arrive_is_given_up() -> None:
     app: Quart = build_app(parts_for(ScriptedRegistry()))
     app.config["BODY_TIMEOUT"] = 0.01
@@ -212,12 +215,14 @@ async def test_a_request_with_two_meanings_is_refused(port: int, lines: str) -> 
     assert answer.status == 400
 
 
+@pytest.mark.proves("P-HTTP-16")
 async def test_a_websocket_is_refused_in_words(port: int) -> None:
     upgrade = [("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Version", "13")]
     answer = await ask(port, "GET", EVENTS, [*upgrade, ("Sec-WebSocket-Key", "x" * 22 + "==")])
     assert (answer.status, answer.code) == (400, "upgrade-not-supported")
 
 
+@pytest.mark.proves("P-HTTP-16")
 async def test_http_2_is_refused(port: int) -> None:
     from h2.config import H2Configuration
     from h2.connection import H2Connection

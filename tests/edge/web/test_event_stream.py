@@ -31,7 +31,7 @@ async def closed(viewer: ScriptedViewer) -> None:
         await viewer.closed.wait()
 
 
-@pytest.mark.proves("T15", "T16", "T17")
+@pytest.mark.proves("T15", "T16", "T17", "P-SSE-3")
 async def test_headers_and_a_comment_arrive_before_there_is_anything_to_say() -> None:
     viewer = ScriptedViewer(hangs=True, start=Cursor(3, 9))
     async with served(watching(viewer)) as port, exchange(port, "GET", EVENTS, SSE) as stream:
@@ -163,7 +163,7 @@ async def test_a_viewer_is_closed_even_if_its_stream_never_began() -> None:
     assert viewer.closed.is_set()
 
 
-@pytest.mark.proves("T45")
+@pytest.mark.proves("T45", "P-SSE-16")
 @pytest.mark.parametrize(
     ("registry", "reason"),
     [
@@ -189,7 +189,7 @@ async def _first(port: int, target: str, headers: list[tuple[str, str]]) -> Exch
         return stream
 
 
-@pytest.mark.proves("T42", "T44")
+@pytest.mark.proves("T42", "T44", "P-SSE-1")
 @pytest.mark.parametrize(
     ("query", "header", "expected"),
     [

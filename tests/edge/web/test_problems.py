@@ -24,6 +24,7 @@ def test_every_error_of_the_core_has_a_row_or_is_our_failure(error: type[EdgeErr
     assert (error.code in KINDS) != (error.code in OURS - {"internal-error"})
 
 
+@pytest.mark.proves("P-HTTP-1")
 @pytest.mark.parametrize("code", KINDS)
 def test_a_problem_is_what_rfc_9457_says(code: str) -> None:
     problem = problem_of(Refused(code))

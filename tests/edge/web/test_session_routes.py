@@ -83,6 +83,7 @@ async def test_a_key_may_be_written_as_the_draft_says_or_as_everybody_does(key: 
     assert edge.registry.calls[0][3].idempotency_key == "key-0123456789ab"
 
 
+@pytest.mark.proves("P-SSE-18")
 async def test_a_post_that_asks_for_a_stream_is_answered_by_its_turn() -> None:
     viewer = ScriptedViewer([[shown(5, "turn_start"), shown(6, "done")]])
     edge = Edge(ScriptedRegistry(viewer=viewer))
@@ -99,6 +100,7 @@ async def test_a_post_that_takes_anything_is_answered_with_json(accept: str) -> 
     assert response.content_type == "application/json"
 
 
+@pytest.mark.proves("P-HTTP-4")
 @pytest.mark.parametrize(
     ("headers", "code"),
     [
@@ -141,6 +143,7 @@ async def test_a_decision_is_passed_on_as_the_log_keeps_it() -> None:
     assert json.loads(decision) == {"outcome": "succeeded", "result_json": '{"n":1}'}
 
 
+@pytest.mark.proves("P-HTTP-3")
 @pytest.mark.parametrize(
     "path",
     [
@@ -178,6 +181,7 @@ async def test_other_ids_that_nobody_made_are_unknown_too(path: str, code: str) 
     assert edge.registry.calls == []
 
 
+@pytest.mark.proves("P-HTTP-1", "P-HTTP-15")
 @pytest.mark.parametrize(
     ("failure", "status", "code"),
     [

@@ -41,6 +41,7 @@ def test_all_kinds_of_parts_and_options_are_read() -> None:
     assert (request.agent, request.on_disconnect, request.pacing) == ("echo", "cancel", "viewer")
 
 
+@pytest.mark.proves("P-HTTP-7")
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

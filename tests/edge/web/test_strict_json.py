@@ -44,6 +44,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.proves("P-HTTP-8")
 @pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED.keys())
 def test_what_is_not_strict_json_is_refused(body: bytes) -> None:
     with pytest.raises(Refused) as caught:

@@ -36,6 +36,7 @@ def token(data: str, kind: str = "token") -> Event:
     return Event(epoch=2, seq=57, type=kind, data=data)
 
 
+@pytest.mark.proves("P-SSE-4")
 def test_an_event_is_one_block_of_id_type_and_data() -> None:
     frame = event_frame(token('{"text":"Hi"}'))
     assert frame == b'id: 2-57\nevent: token\ndata: {"text":"Hi"}\n\n'
@@ -55,7 +56,7 @@ def test_what_is_sent_is_read_back_however_the_bytes_are_cut(
     ]
 
 
-@pytest.mark.proves("T41")
+@pytest.mark.proves("T41", "P-SSE-4")
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_comes_back_as_the_one_event_that_it_is_in(text: str) -> None:
     (message,) = parse(event_frame(token(compact_json({"text": text}))))
@@ -84,11 +85,13 @@ def test_ids_can_only_be_numbers() -> None:
         event_frame(forged)
 
 
+@pytest.mark.proves("P-SSE-11")
 def test_a_rewind_names_the_surviving_position_as_its_id() -> None:
     frame = control_frame(Rewind(Cursor(1, 50)))
     assert frame == b'id: 1-50\nevent: rewind\ndata: {"to":50}\n\n'
 
 
+@pytest.mark.proves("P-SSE-12")
 def test_a_reset_leaves_the_browser_right_before_what_follows() -> None:
     (message,) = parse(control_frame(Reset("expired", 101)))
     assert message.last_event_id == "0-100"
