@@ -19,6 +19,8 @@ import time
 import uuid
 from collections.abc import Callable
 
+from google.auth.exceptions import DefaultCredentialsError
+
 from edge.config import Config, ConfigError, FirestoreChoice, JournalChoice, MemoryChoice
 from edge.core.errors import JournalUnavailable, RuntimeUnavailable
 from edge.core.patience import WriterSettings
@@ -162,6 +164,10 @@ async def _open_journal(choice: JournalChoice, clock: Clock) -> Journal:
                 return await SqliteJournal.open(choice.path, clock)
     except JournalUnavailable as error:
         raise StartFailed(f"the journal cannot be opened: {error}") from None
+    except DefaultCredentialsError:
+        raise StartFailed(
+            "the journal cannot be opened: there are no Google application default credentials"
+        ) from None
 
 
 def _runtime_options(config: Config) -> RuntimeOptions:

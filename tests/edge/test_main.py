@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.auth.exceptions import DefaultCredentialsError
 from hypercorn.config import Config as HypercornConfig
 
 from edge.config import Config, FirestoreChoice, MemoryChoice, SqliteChoice
+from edge.journal.firestore import FirestoreJournal
 from edge.journal.memory import MemoryJournal
 from edge.main import LOOPBACK_NAMES, serve
 from edge.process import StartFailed, Stopped, unless_stopped
@@ -155,6 +157,18 @@ async def test_what_is_missing_is_said_in_one_line(
             pass
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+async def test_missing_google_credentials_are_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def connect(*_args: object, **_options: object) -> None:
+        raise DefaultCredentialsError("a long text with a link")
+
+    monkeypatch.setattr(FirestoreJournal, "connect", connect)
+    with pytest.raises(StartFailed, match="credentials"):
+        async with running(config(journal=FIRESTORE)):
+            pass
 
 
 async def test_a_port_in_use_is_said_in_one_line() -> None:
