@@ -54,7 +54,7 @@ class LogBuilder:
         return folded(self.records)
 
     def after(self, slot: int) -> list[AnyRecord]:
-        return [record for record in self.records if record.slot > slot]
+        return self.records[max(slot, 0) :]  # slots start at 1 here
 
     def put(self, record: AnyRecord) -> None:
         self.view.apply(record)

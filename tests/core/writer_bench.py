@@ -54,7 +54,9 @@ class Bench:
         self.polling_after: int | None = None
         self.confirmed_at = self.seconds
         self.shown: list[Event] = []
-        self._told_slot = self.log.view.last_slot  # newest slot that the writer has been told of
+        self._told_slot = 0  # newest slot that the writer has been told of
+        self._known: dict[int, Event] = {}  # by seq, what it has been told of
+        self._tell(self.log.view.last_slot)
         self._indexes: dict[str, int] = {}
         self._next_index = 1
         self._sent_at = self.seconds
@@ -147,10 +149,10 @@ class Bench:
         record, self.in_flight = self.in_flight, None
         assert record is not None
         if met := self.log.after(record.slot - 1):
-            self._told_slot = met[-1].slot
+            self._tell(met[-1].slot)
             return self.feed(ins.Met(met))
         self.log.put(record)
-        self._told_slot = record.slot
+        self._tell(record.slot)
         self.confirmed_at = max(self.confirmed_at, self._sent_at)
         return self.feed(ins.Committed(self._sent_at))
 
@@ -165,7 +167,7 @@ class Bench:
         assert after is not None
         found = self.log.after(after)
         if self.in_flight is None:
-            self._told_slot = max(self._told_slot, self.log.view.last_slot)
+            self._tell(self.log.view.last_slot)
         self.confirmed_at = self.seconds
         return self.feed(ins.Polled(self.seconds, found))
 
@@ -220,11 +222,14 @@ class Bench:
 
     def known(self, event: Event) -> bool:
         """Whether the event is in the log, and the writer has been told so."""
-        return any(
-            event in record.events
-            for record in self.log.records
-            if isinstance(record, Events) and record.slot <= self._told_slot
-        )
+        return self._known.get(event.seq) == event
+
+    def _tell(self, slot: int) -> None:
+        """The writer is being told of the log up to ``slot``."""
+        for record in self.log.after(self._told_slot):
+            if isinstance(record, Events) and record.slot <= slot:
+                self._known |= {event.seq: event for event in record.events}
+        self._told_slot = max(self._told_slot, slot)
 
     def _check_shown(self, event: Event) -> None:
         expected = self.shown[-1].seq + 1 if self.shown else event.seq
@@ -243,7 +248,7 @@ class Bench:
         assert covered <= ready, "a gate opens after its tool_start was committed and shown"
 
     def _check_begin(self, begin: fx.Begin) -> None:
-        starts = [e for e in self.log.events if e.type == "turn_start" and self.known(e)]
+        starts = [e for e in self._known.values() if e.type == "turn_start"]
         assert f'"attempt":{begin.attempt},' in starts[-1].data, "an attempt is durable first"
         assert begin.attempt not in [b.attempt for b in self.all(fx.Begin)]
         assert not self.known_cancelled
