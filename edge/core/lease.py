@@ -5,7 +5,9 @@ Knows nothing of locks: the log is the lock. A wrong answer here costs a rewind,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from enum import Enum
 
 FENCE_MARGIN_SECONDS = 3.0
 """An owner falls silent this long before takers may move, so that two never talk at once for long."""
@@ -27,10 +29,37 @@ class Lease:
         return now < self.confirmed_at + max(self.ttl_seconds - FENCE_MARGIN_SECONDS, 0.0)
 
 
-def decide_take_over(*, needs_writer: bool, renewed_seconds_ago: float, ttl_seconds: float) -> bool:
-    """Whether a follower should append an ``Acquire`` now.
+class Vacancy(Enum):
+    """What a follower makes of the head: is the seat of the owner free?"""
 
-    ``renewed_seconds_ago`` is the store's own reckoning: no process clock takes part (rule R15). It is
-    infinite when the owner released the session, so that takers need not wait.
+    TAKEN = "taken"
+    DOUBTFUL = "doubtful"
+    """No sign of life. It must stay so for ``SUSPICION_SHARE`` of the TTL before somebody moves."""
+    FREE = "free"
+
+
+SUSPICION_SHARE = 2 / 15
+"""A head may lag behind its owner: a turn's first renewal is on its way when its first record is read,
+and an owner that was idle between two turns has not renewed for long."""
+
+
+def decide_vacancy(
+    *,
+    needs_writer: bool,
+    head_epoch: int,
+    log_epoch: int,
+    renewed_seconds_ago: float,
+    ttl_seconds: float,
+) -> Vacancy:
+    """Judge whether a follower should append an ``Acquire``.
+
+    ``renewed_seconds_ago`` is the store's own reckoning: no process clock takes part (rule R15). In the
+    epoch of the log it is infinite when the owner released the session, so that takers need not wait.
     """
-    return needs_writer and renewed_seconds_ago > ttl_seconds
+    if not needs_writer:
+        return Vacancy.TAKEN
+    if head_epoch != log_epoch:
+        return Vacancy.DOUBTFUL
+    if math.isinf(renewed_seconds_ago):
+        return Vacancy.FREE
+    return Vacancy.DOUBTFUL if renewed_seconds_ago > ttl_seconds else Vacancy.TAKEN

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from edge.core.lease import Lease, decide_take_over
+from edge.core.lease import Lease, Vacancy, decide_vacancy
 
 
 def test_an_owner_is_believed_until_three_seconds_before_its_time_is_over() -> None:
@@ -27,21 +27,28 @@ def test_a_time_limit_below_the_margin_shows_nothing_uncommitted() -> None:
     assert not Lease(2.0, confirmed_at=100.0).fresh(100.0)
 
 
+@pytest.mark.proves("P-LOG-13")
 @pytest.mark.parametrize(
-    ("needs_writer", "seconds_ago", "takes"),
+    ("needs_writer", "head_epoch", "seconds_ago", "vacancy"),
     [
-        (True, 15.1, True),
-        (True, 15.0, False),
-        (True, 0.0, False),
-        (True, math.inf, True),
-        (False, math.inf, False),
-        (False, 100.0, False),
+        (True, 3, 0.0, Vacancy.TAKEN),
+        (True, 3, 15.0, Vacancy.TAKEN),
+        (True, 3, 15.1, Vacancy.DOUBTFUL),
+        (True, 3, math.inf, Vacancy.FREE),  # released
+        (True, 2, math.inf, Vacancy.DOUBTFUL),  # the new owner's first renewal is on its way
+        (True, 2, 1.0, Vacancy.DOUBTFUL),
+        (False, 3, math.inf, Vacancy.TAKEN),
+        (False, 3, 100.0, Vacancy.TAKEN),
     ],
 )
-def test_a_follower_takes_over_only_what_needs_a_writer_and_has_none(
-    *, needs_writer: bool, seconds_ago: float, takes: bool
+def test_a_seat_is_free_only_if_somebody_is_needed_and_nobody_gives_a_sign_of_life(
+    *, needs_writer: bool, head_epoch: int, seconds_ago: float, vacancy: Vacancy
 ) -> None:
-    decided = decide_take_over(
-        needs_writer=needs_writer, renewed_seconds_ago=seconds_ago, ttl_seconds=15.0
+    decided = decide_vacancy(
+        needs_writer=needs_writer,
+        head_epoch=head_epoch,
+        log_epoch=3,
+        renewed_seconds_ago=seconds_ago,
+        ttl_seconds=15.0,
     )
-    assert decided == takes
+    assert decided is vacancy

@@ -212,3 +212,30 @@ def test_a_draining_edge_hands_its_turn_over_at_once() -> None:
         await edges.close()
 
     run_virtual(main())
+
+
+@pytest.mark.parametrize("idle_seconds", [0.0, 3600.0])
+def test_a_follower_leaves_a_turn_alone_whose_owners_first_renewal_is_slow(
+    idle_seconds: float,
+) -> None:
+    async def main() -> None:
+        edges = TwoEdges(talk)
+        session_id = await edges.start()
+        await Client().watch(edges.a, session_id)
+        await elapse(idle_seconds)  # the head is as old as the first turn
+        real_renew = edges.wire_a.inner.renew
+
+        async def slow_renew(session_id: str, renewal: object) -> None:
+            await elapse(1.0)
+            await real_renew(session_id, renewal)  # type: ignore[arg-type]
+
+        edges.wire_a.inner.renew = slow_renew  # type: ignore[method-assign]
+        await edges.a.start_turn(UID, session_id, request("again", key="z" * 16))
+        client = Client()
+        await client.watch(edges.b, session_id)
+        acquires = [r for r in await records(edges.journal, session_id) if isinstance(r, Acquire)]
+        assert len(acquires) == 1
+        await edges.a.close()
+        await edges.close()
+
+    run_virtual(main(), limit_seconds=10_000)
