@@ -9,7 +9,6 @@ from typing import Any
 
 from edge.core.control import Control
 from edge.core.cursor import START, Cursor
-from edge.core.errors import EdgeError
 from edge.core.event import Event
 from edge.core.requests import TurnRequest, TurnStarted
 from edge.sessions.tail import Shown
@@ -92,8 +91,3 @@ class ScriptedRegistry:
 
     async def check(self) -> None:
         self._note("check")
-
-
-def refusals(kind: type[EdgeError]) -> ScriptedRegistry:
-    """Return a registry that refuses everything in one way."""
-    return ScriptedRegistry(failure=kind())
