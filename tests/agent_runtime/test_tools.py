@@ -29,6 +29,7 @@ def test_the_schema_follows_the_signature() -> None:
     async def search(
         query: str,
         ctx: ToolContext,
+        *,
         limit: int = 5,
         tags: list[str] | None = None,
         order: Literal["new", "old"] = "new",

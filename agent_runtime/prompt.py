@@ -1,7 +1,7 @@
 """A session's history as the messages that a chat model reads.
 
-Shared by the adapters of chat models; knows nothing of any API's client. Calls get ids made from
-their place, so that every call in the prompt is followed by its own result, as the APIs demand.
+For agents over chat models; knows nothing of any API's client. Calls get ids made from their place,
+so that every call in the prompt is followed by its own result, as the APIs demand.
 """
 
 from __future__ import annotations
