@@ -1,14 +1,21 @@
-"""How patient a writer is, and the clock readings that it is patient by.
+"""How patient a writer is, and the readings of clock and chance that it is patient by.
 
-Knows nothing of clocks themselves: a shell reads them and passes a ``Now`` along.
+Knows nothing of clocks and dice themselves: a shell has them, and passes a reading along.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from edge.core.flush import FlushPolicy
+
+
+class Chance(Protocol):
+    """A source of chance; ``random.Random`` is one."""
+
+    def random(self) -> float:
+        """Return a number in [0, 1)."""
 
 
 class Now(NamedTuple):

@@ -15,7 +15,6 @@ Invariants:
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -29,7 +28,7 @@ from edge.core.intake import DROP, Intake
 from edge.core.lease import Lease
 from edge.core.log import Acquire, AnyRecord, Cancel, Events, Resolve
 from edge.core.outbox import Outbox
-from edge.core.patience import Now, WriterSettings
+from edge.core.patience import Chance, Now, WriterSettings
 from edge.core.session import Session
 from edge.core.turn import EXECUTE, TurnState
 
@@ -56,7 +55,7 @@ class Writer:
         me: str,
         settings: WriterSettings,
         *,
-        chance: random.Random,
+        chance: Chance,
         now: Now,
         fresh: bool,
     ) -> None:

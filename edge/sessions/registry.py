@@ -113,12 +113,21 @@ class Registry:
             raise Overloaded
         self._pulse.start()
         room = await self._room(uid, session_id)
-        viewer = await self._services.complete(room.attach(cursor, until))
+        viewer = await self._open(room, cursor, until)
         if room.dead:
             # It was fenced while it looked: the next room reads what the log says now.
             room = await self._room(uid, session_id)
-            viewer = await self._services.complete(room.attach(cursor, until))
+            viewer = await self._open(room, cursor, until)
         return viewer
+
+    async def _open(self, room: Room, cursor: Cursor | None, until: Until) -> Viewer | None:
+        opening = self._services.spawn(room.attach(cursor, until))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # The client left while the journal was being read: nobody else would close its viewer.
+            opening.add_done_callback(_close_viewer)
+            raise
 
     @property
     def streams(self) -> int:
@@ -192,6 +201,11 @@ class Registry:
         await self._services.stop()
         await self._services.runtime.close()
         await self._services.journal.close()
+
+
+def _close_viewer(opening: asyncio.Task[Viewer | None]) -> None:
+    if not opening.cancelled() and opening.exception() is None and (viewer := opening.result()):
+        viewer.close()
 
 
 def _new_session_id(chance: random.Random) -> str:

@@ -43,6 +43,8 @@ class Attempt:
         self.runtime = runtime
         self.call = call
         self.cancelled = asyncio.Event()
+        # Message and call ids are unique within a turn only.
+        self.so_far = [e for e in call.history if f'"turn_id":"{call.ref.turn_id}"' in e.data]
         self._out: asyncio.Queue[list[Draft] | RuntimeEnded | None] = asyncio.Queue()
         self._index = 0
         self._acked = 0
@@ -74,7 +76,7 @@ class Attempt:
 
     async def say(self, message_id: str, words: Sequence[str], every_seconds: float = 0.05) -> None:
         """Stream a message word by word, unless an earlier attempt settled it."""
-        if any(e.type == MESSAGE and e.subject == message_id for e in self.call.history):
+        if any(e.type == MESSAGE and e.subject == message_id for e in self.so_far):
             return
         for word in words:
             self.text(message_id, word)
@@ -83,10 +85,10 @@ class Attempt:
 
     async def tool(self, call_id: str, seconds: float = 0.0, *, safety: str = "unsafe") -> str:
         """Run a tool through the gate; return its outcome."""
-        ended = [e for e in self.call.history if e.type == TOOL_END and e.subject == call_id]
+        ended = [e for e in self.so_far if e.type == TOOL_END and e.subject == call_id]
         if ended:
             return str(json.loads(ended[-1].data)["outcome"])
-        started = any(e.type == TOOL_START and e.subject == call_id for e in self.call.history)
+        started = any(e.type == TOOL_START and e.subject == call_id for e in self.so_far)
         if started:
             return await self._resume_tool(call_id, seconds, safety)
         body = {"call_id": call_id, "name": "tool", "arguments_json": "{}", "replay_safety": safety}

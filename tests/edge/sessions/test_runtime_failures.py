@@ -73,7 +73,7 @@ def test_attempts_that_bring_nothing_end_the_turn_with_the_reason_of_the_last() 
 
 def test_interruptions_cost_nothing_while_the_turn_makes_progress() -> None:
     async def agent(attempt: Attempt) -> None:
-        done = sum(event.type == MESSAGE for event in attempt.call.history)
+        done = sum(event.type == MESSAGE for event in attempt.so_far)
         if done == 30:
             return
         attempt.message(f"m{done}", "one more")

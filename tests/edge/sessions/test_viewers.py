@@ -11,6 +11,7 @@ from edge.core.control import Reconnect, Reset, Status
 from edge.core.cursor import Cursor
 from edge.core.errors import Overloaded, TooManyStreams
 from edge.core.patience import WriterSettings
+from edge.ports import Page
 from edge.sessions.settings import SessionSettings
 from edge.sessions.tail import Shown
 from tests.support.faulty_journal import Fault, FaultyJournal
@@ -250,6 +251,32 @@ def test_a_following_stream_outlives_the_turn_and_shows_the_next_one() -> None:
         assert client.types.count("done") == 2
         assert client.view == await log_events(journal, session_id)
         following.cancel()
+        await registry.close()
+
+    run_virtual(main())
+
+
+def test_a_client_that_leaves_while_its_stream_is_being_opened_leaves_no_viewer_behind() -> None:
+    async def main() -> None:
+        journal = FaultyJournal(memory_journal())
+        registry = edge(journal, RuntimeDouble(long_talk))
+        session_id = await registry.create_session(UID)
+        await registry.start_turn(UID, session_id, request())
+        await finished_session(registry, session_id)
+        reading = asyncio.Event()
+        read_now = journal.inner.read
+
+        async def slow_read(session_id: str, after_slot: int, limit: int) -> Page:
+            reading.set()
+            await elapse(2.0)
+            return await read_now(session_id, after_slot, limit)
+
+        journal.inner.read = slow_read  # type: ignore[method-assign]
+        opening = asyncio.create_task(registry.attach(UID, session_id, None, "follow"))
+        await reading.wait()
+        opening.cancel()
+        await elapse(5.0)
+        assert registry.streams == 0
         await registry.close()
 
     run_virtual(main())
