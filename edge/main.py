@@ -201,6 +201,8 @@ async def _await_dependencies(journal: Journal, runtime: Runtime, config: Config
         raise StartFailed(
             "the agent runtime cannot resume turns, so an edge cannot keep them whole"
         )
+    if config.checkpoint_mode not in info.checkpoint_modes:
+        raise StartFailed(f"the agent runtime cannot {config.checkpoint_mode} a tool at its gate")
 
 
 async def _first_info(runtime: Runtime, config: Config) -> RuntimeInfo:
