@@ -32,6 +32,7 @@ WHOLE_TURN = [
 ]
 
 
+@pytest.mark.proves("S23", "S58")
 def test_a_turn_with_two_tools_is_shown_in_order_and_each_tool_runs_once() -> None:
     async def main() -> None:
         runtime, journal = RuntimeDouble(two_tools), memory_journal()
