@@ -225,3 +225,32 @@ def test_a_new_turn_is_one_atomic_append() -> None:
         await registry.close()
 
     run_virtual(main())
+
+
+@pytest.mark.proves("P-LOG-1")
+def test_a_turn_that_was_taken_over_before_its_start_was_confirmed_is_not_run_by_its_starter() -> (
+    None
+):
+    async def main() -> None:
+        journal = memory_journal()
+        wire = FaultyJournal(journal)
+        starter, rival_runtime = RuntimeDouble(long_tool), RuntimeDouble(long_tool)
+        a, b = edge(wire, starter, seed=1), edge(journal, rival_runtime, seed=2)
+        session_id = await a.create_session(UID)
+        await a.snapshot(UID, session_id)
+        wire.plan = lambda method, n: {"append": Fault.UNANSWERED, "read": Fault.LOST}.get(
+            method if wire.calls["append"] else ""
+        )
+        starting = asyncio.create_task(a.start_turn(UID, session_id, request()))
+        await elapse(0.01)
+        rival = await b._room(UID, session_id)
+        await rival.take_over()
+        wire.heal()
+        assert not (await starting).replayed
+        await elapse(5.0)
+        assert starter.calls == []
+        assert [call.ref.attempt for call in rival_runtime.calls] == [2]
+        await a.close()
+        await b.close()
+
+    run_virtual(main())
