@@ -82,7 +82,7 @@ class Driver:
         self._loop = asyncio.get_running_loop()
         self._inbox: deque[ins.Input] = deque()
         self._judging = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._stream: AttemptStream | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._room_to_read = asyncio.Event()
@@ -343,11 +343,11 @@ class Driver:
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             # A defect of ours: let somebody else take the turn over rather than hang it.
             _log.error("turn driver failed", exc_info=error, extra={"session": self._session_id})

@@ -47,7 +47,7 @@ class Room:
         self.session = Session()
         self.lock = asyncio.Lock()
         self.driver: Driver | None = None
-        self.viewers: set[Viewer] = set()
+        self.viewers: dict[Viewer, None] = {}  # in order of arrival
         self.dead = False
         """Its memory can no longer be believed: the registry makes a new room."""
         self.appender = Appender(services.journal, session_id, services.chance)
@@ -138,7 +138,7 @@ class Room:
         if until == "turn_end" and ended and attachment.control is None:
             return None
         viewer = Viewer(self.services, self, attachment, until)
-        self.viewers.add(viewer)
+        self.viewers[viewer] = None
         self._disarm_disconnect()
         self._follow()
         return viewer
@@ -154,7 +154,7 @@ class Room:
         """Forget a viewer; a turn that was to end with its last one gets its grace period."""
         if viewer not in self.viewers:
             return
-        self.viewers.discard(viewer)
+        del self.viewers[viewer]
         self._arm_disconnect()
 
     def lag_bytes(self) -> int | None:

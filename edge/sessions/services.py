@@ -32,12 +32,12 @@ class Services:
     chance: random.Random
     writer: str
     """UUID of this process, new at every start: what records say of who wrote them."""
-    _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    _tasks: dict[asyncio.Task[Any], None] = field(default_factory=dict)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run ``work`` as an application task: no request's end can cancel it."""
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._done)
         return task
 
@@ -53,7 +53,7 @@ class Services:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         # Retrieving the exception here keeps the loop quiet about one that nobody waited for.
         if not task.cancelled() and isinstance(task.exception(), EdgeError | None):
             return

@@ -32,7 +32,7 @@ class Tail:
         self._limit_bytes = limit_bytes
         self._shown: deque[Shown] = deque()
         self._bytes = 0
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: dict[asyncio.Future[None], None] = {}  # in order of arrival
         self.last_seq = 0
         self.committed_seq = 0
         self.busy = False
@@ -100,7 +100,7 @@ class Tail:
 
     def wake(self) -> None:
         """Let every waiting viewer look again."""
-        waiting, self._waiting = self._waiting, set()
+        waiting, self._waiting = self._waiting, {}
         for future in waiting:
             if not future.done():
                 future.set_result(None)
@@ -108,11 +108,11 @@ class Tail:
     def waiter(self) -> asyncio.Future[None]:
         """Return a future that the next ``wake`` resolves. Check the state first: nothing is remembered."""
         future = asyncio.get_running_loop().create_future()
-        self._waiting.add(future)
+        self._waiting[future] = None
         return future
 
     def discard(self, future: asyncio.Future[None]) -> None:
-        self._waiting.discard(future)
+        self._waiting.pop(future, None)
 
     def _trim(self) -> None:
         while self._bytes > self._limit_bytes and self._shown:
