@@ -1,0 +1,1 @@
+"""Faults on purpose: real processes over real sockets, killed, paused, cut off and told to stop."""

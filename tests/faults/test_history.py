@@ -1,0 +1,202 @@
+"""The history checker finds every fault that is planted into a good history, one for each rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from edge.core.event import Event, compact_json
+from edge.core.log import Acquire, AnyRecord, Cancel, Events
+from tests.support.history import (
+    Cleared,
+    ClientLog,
+    Heard,
+    History,
+    Rewound,
+    violations,
+)
+
+KEY = "s1/t1/c1"
+FAR_MS = 4_102_444_800_000
+
+
+def event(epoch: int, seq: int, kind: str, **members: object) -> Event:
+    call = "c1" if kind.startswith("tool") else ""
+    private = compact_json({"idempotency_key": KEY}) if kind == "tool_start" else ""
+    data = compact_json({"turn_id": "t1", **members})
+    return Event(epoch, seq, kind, data, call, kind != "token", private)
+
+
+def record(slot: int, *events: Event, writer: str = "A") -> Events:
+    return Events(
+        slot=slot,
+        epoch=events[0].epoch,
+        writer=writer,
+        last_seq=events[-1].seq,
+        expire_at_ms=FAR_MS,
+        acquire_slot=1,
+        events=events,
+    )
+
+
+def acquire(slot: int, epoch: int, last_seq: int, writer: str) -> Acquire:
+    starts = ((1, 1), (2, last_seq + 1))[:epoch]
+    return Acquire(
+        slot=slot,
+        epoch=epoch,
+        writer=writer,
+        last_seq=last_seq,
+        expire_at_ms=FAR_MS,
+        epoch_starts=starts,
+    )
+
+
+def cancel(slot: int, last_seq: int) -> Cancel:
+    return Cancel(
+        slot=slot, epoch=2, writer="B", last_seq=last_seq, expire_at_ms=FAR_MS, turn_id="t1"
+    )
+
+
+START = event(1, 1, "turn_start", attempt=1)
+TOKEN = event(1, 2, "token", text="a")
+AGAIN = event(2, 3, "turn_start", attempt=2)
+CALL = event(2, 4, "tool_start", name="append_note")
+END = event(2, 5, "tool_end", outcome="succeeded")
+DONE = event(2, 6, "done", outcome="cancelled")
+LOST = Heard(1, 3, "token", "never committed")
+
+
+def log() -> list[AnyRecord]:
+    """A turn of two epochs: its first owner dies amid the text, its second is told to stop."""
+    return [
+        acquire(1, 1, 0, "A"),
+        record(2, START, TOKEN),
+        acquire(3, 2, 2, "B"),
+        record(4, AGAIN, CALL, END, writer="B"),
+        cancel(5, 5),
+        record(6, DONE, writer="B"),
+    ]
+
+
+def heard(*events: Event) -> list[Heard]:
+    return [Heard(e.epoch, e.seq, e.type, e.data) for e in events]
+
+
+def client() -> ClientLog:
+    """One that was shown a token of the dead owner, and told to drop it."""
+    return ClientLog(
+        "client", [*heard(START, TOKEN), LOST, Rewound(2), *heard(AGAIN, CALL, END, DONE)]
+    )
+
+
+def good() -> History:
+    return History(
+        records=log(), clients=[client()], rows=[{"key": KEY}], posts=[("k", "t1")], cancels=["t1"]
+    )
+
+
+def test_a_good_history_breaks_nothing() -> None:
+    assert violations(good()) == []
+
+
+def test_a_client_that_was_cleared_starts_where_it_is_told() -> None:
+    late = ClientLog("late", [*heard(START), Cleared(3), *heard(AGAIN, CALL, END, DONE)])
+    assert violations(replace(good(), clients=[late])) == []
+
+
+def test_a_client_that_left_ahead_of_the_log_is_not_judged_by_its_screen() -> None:
+    ahead = ClientLog("ahead", [*heard(START, TOKEN), LOST], settled=False)
+    assert violations(replace(good(), clients=[ahead])) == []
+
+
+def with_records(*records: AnyRecord) -> History:
+    return replace(good(), records=records)
+
+
+def with_entries(*entries: Heard | Rewound | Cleared) -> History:
+    return replace(good(), clients=[ClientLog("client", list(entries))])
+
+
+def late_tool_start() -> History:
+    quiet = record(4, AGAIN, event(2, 4, "token", text="x"), event(2, 5, "token"), writer="B")
+    late = replace(CALL, seq=6), replace(END, seq=7), replace(DONE, seq=8)
+    ahead = [*log()[:3], quiet, cancel(5, 5), record(6, *late, writer="B")]
+    return replace(good(), records=ahead, clients=[])
+
+
+def without_a_gap_between_owners() -> History:
+    """An old owner's write lands behind its successor's."""
+    return with_records(*log()[:3], record(4, event(1, 3, "token"), writer="A"))
+
+
+FAULTS: dict[str, tuple[Callable[[], History], str]] = {
+    "a hole in the log": (lambda: with_records(*log()[:3], *log()[4:]), "the log is broken"),
+    "a fenced writer": (without_a_gap_between_owners, "the log is broken"),
+    "a log that lost its beginning": (lambda: with_records(*log()[1:]), "begins at slot 2"),
+    "one id with two contents": (
+        lambda: with_entries(*heard(START, replace(TOKEN, data='{"turn_id":"t1","text":"b"}'))),
+        "is not what others know by that id",
+    ),
+    "a gap": (lambda: with_entries(*heard(START, AGAIN)), "came where seq 2 was due"),
+    "an event twice": (lambda: with_entries(*heard(START, START)), "came where seq 2 was due"),
+    "a structural event that was lost": (
+        lambda: with_entries(*heard(START, TOKEN), Heard(1, 3, "tool_start", "{}"), Rewound(2)),
+        "tool_start 1-3 was shown and is not in the log",
+    ),
+    "a screen that was not rewound": (
+        lambda: with_entries(*heard(START, TOKEN), LOST),
+        "its screen ends with 1-3",
+    ),
+    "two ends of one turn": (
+        lambda: with_records(*log(), record(7, replace(DONE, seq=7), writer="B")),
+        "follows the end of its turn",
+    ),
+    "a tool without an end": (
+        lambda: with_records(*log()[:3], record(4, AGAIN, CALL, replace(DONE, seq=5), writer="B")),
+        "c1 never ended before its turn did",
+    ),
+    "an end without a tool": (
+        lambda: with_records(*log()[:3], record(4, AGAIN, replace(END, seq=4), writer="B")),
+        "without a tool_start",
+    ),
+    "a tool that acted twice": (
+        lambda: replace(good(), rows=[{"key": KEY}, {"key": KEY}]),
+        "a tool acted 2 times",
+    ),
+    "a tool that acted by itself": (
+        lambda: replace(good(), rows=[{"key": KEY}, {"key": "s1/t1/c9"}]),
+        "without a tool_start in the log",
+    ),
+    "a success without an act": (lambda: replace(good(), rows=[]), "c1 succeeded and left no row"),
+    "an act that is denied": (
+        lambda: replace(good(), records=denied(), clients=[]),
+        "c1 ended not_executed and left a row",
+    ),
+    "two turns for one key": (
+        lambda: replace(good(), posts=[("k", "t1"), ("k", "t2")]),
+        "two turns for the key k",
+    ),
+    "a turn that was promised and is not there": (
+        lambda: replace(good(), posts=[("k", "t7")]),
+        "turn t7 was acknowledged and starts 0 times",
+    ),
+    "a cancel that was promised and is not there": (
+        lambda: replace(good(), records=log()[:4]),
+        "the cancel of t1 was acknowledged and is not in the log",
+    ),
+    "a tool behind a cancel": (late_tool_start, "c1 started behind the acknowledged cancel"),
+}
+
+
+def denied() -> list[AnyRecord]:
+    end = event(2, 5, "tool_end", outcome="not_executed")
+    return [*log()[:3], record(4, AGAIN, CALL, end, writer="B"), *log()[4:]]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found(fault: str) -> None:
+    history, says = FAULTS[fault]
+    found = violations(history())
+    assert any(says in line for line in found), found
