@@ -20,11 +20,10 @@ import asyncio
 import importlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
 import openai
 
 from agent_runtime.agent import Agent
@@ -127,7 +126,7 @@ class ChatAgent:
             message.usage = Usage(model_calls=1)
             try:
                 return await self._stream(message, prompt)
-            except (openai.APIError, httpx.TransportError, StreamCut) as error:
+            except (openai.APIError, StreamCut) as error:
                 message.discard()
                 if not _may_retry(error):
                     # The error's text may quote the prompt.
@@ -150,11 +149,28 @@ class ChatAgent:
             stream_options={"include_usage": True},
         )
         async with stream:
-            async for chunk in stream:
+            async for chunk in _chunks(stream):
                 await collector.take(chunk, message)
         if collector.usage is not None:
             message.usage = collector.usage
         return collector.finish(message)
+
+
+async def _chunks(stream: Any) -> AsyncIterator[Any]:
+    """Yield the chunks of a stream. Raises ``StreamCut`` or an ``openai.APIError`` if it breaks."""
+    chunks = aiter(stream)
+    while True:
+        # Boundary: once a stream runs, a failure of its transport comes through as the exception
+        # of whatever HTTP library this release of the client stands on.
+        try:
+            chunk = await anext(chunks)
+        except StopAsyncIteration:
+            return
+        except openai.APIError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            raise StreamCut(type(error).__name__) from None
+        yield chunk
 
 
 class _Collector:

@@ -279,6 +279,33 @@ async def test_a_drain_lets_a_call_at_the_gate_wait_for_the_next_process() -> No
         assert ends(await turn.resume().rest()) == {"c1": "SUCCEEDED"}
 
 
+async def test_a_drain_starts_no_further_body_while_one_still_runs() -> None:
+    body, ran = Body(), []
+
+    @tool(name="second")
+    async def second() -> None:
+        ran.append("second")
+
+    @agent(name="both", tools=[body.agent.tools["body"], second])
+    async def both(ctx: TurnContext) -> None:
+        await asyncio.gather(ctx.call_tool("body", {}), ctx.call_tool(second, {}))
+
+    async with serving(both) as runtime:
+        turn = runtime.turn().start()
+        waiting = await turn.until("tool_call_started", 2)
+        await turn.ack(waiting.index - 1)
+        await soon(body.running.wait())
+        drained = asyncio.create_task(runtime.service.drain(5.0))
+        await asyncio.sleep(0)
+        assert await turn.ack(waiting.index) == []
+        body.go.set()
+        events = await turn.rest()
+        assert await soon(drained)
+    assert ran == []
+    assert ends(events) == {"c1": "SUCCEEDED"}
+    assert list(events[-1].turn_suspended.pending_tool_call_ids) == ["c2"]
+
+
 async def test_a_drain_gives_up_what_runs_past_its_deadline() -> None:
     body = Body()
     async with serving(body.agent) as runtime:
