@@ -1,0 +1,116 @@
+"""Many seeds over several processes, and the sum of what happened.
+
+Knows nothing of worlds. A campaign proves something only if what it is about took place: ``missing`` names
+the faults and paths that were too rare.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+
+from tests.simulation.run import Outcome, run_seed
+
+CHUNK = 50
+
+LEAST_PER_THOUSAND = {
+    "kills": 200,
+    "pauses": 200,
+    "rolls": 100,
+    "runtime_kills": 100,
+    "takeovers": 200,
+    "spurious_expiries": 50,
+    "appends_unknown": 200,
+    "requests_late": 100,
+    "requests_repeated": 100,
+    "answers_lost": 500,
+    "rewinds": 30,
+    "client_drops": 1_000,
+    "cancels_accepted": 100,
+    "cancels_done": 100,
+    "double_posts": 100,
+    "posts_replayed": 50,
+    "answers": 20,
+    "tool_runs": 300,
+    "idempotent_runs": 100,
+    "acks": 200,
+    "acks_missed": 20,
+    "crashes": 50,
+    "crashes_mid_text": 20,
+    "drains_of_runtime": 20,
+    "suspensions_checkpoint": 50,
+    "suspensions_input_required": 50,
+    "tools_unknown": 10,
+    "tools_not_executed": 10,
+    "turns_cancelled_unwatched": 3,
+    "epochs_after_the_first": 200,
+}
+"""How often each thing must have happened in a thousand runs, or they prove too little."""
+
+
+@dataclass(slots=True)
+class Summary:
+    """The sum of many runs."""
+
+    seeds: int = 0
+    seconds: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: list[Outcome] = field(default_factory=list)
+
+    def add(self, outcome: Outcome) -> None:
+        self.seeds += 1
+        self.counts += outcome.counts
+        if outcome.violations:
+            self.failures.append(outcome)
+
+    def missing(self) -> list[str]:
+        """Return what happened too rarely for the runs to mean much."""
+        return [
+            f"{name}: {self.counts[name]} in {self.seeds} runs"
+            for name, least in LEAST_PER_THOUSAND.items()
+            if self.counts[name] * 1000 < least * self.seeds
+        ]
+
+    def text(self) -> str:
+        """Return the sum as lines for people."""
+        lines = [f"{self.seeds} seeds in {self.seconds:.0f} s, {len(self.failures)} failed"]
+        lines += [f"  {name:28} {count:>10,}" for name, count in sorted(self.counts.items())]
+        lines += [f"  too rare: {line}" for line in self.missing()]
+        for outcome in self.failures[:20]:
+            lines += [f"seed {outcome.seed}: {line}" for line in outcome.violations[:5]]
+        if self.failures:
+            lines.append(f"python -m tests.simulation --trace {self.failures[0].seed}")
+        return "\n".join(lines)
+
+
+def run_seeds(seeds: Iterable[int], *, until: float | None = None) -> Summary:
+    """Run seeds in this process; stop early at ``until``, in seconds of CPU time of the process."""
+    summary = Summary()
+    for seed in seeds:
+        if until is not None and time.process_time() >= until:
+            break
+        summary.add(run_seed(seed))
+    return summary
+
+
+def run_campaign(first: int, count: int, *, processes: int) -> Summary:
+    """Run ``count`` seeds from ``first`` on, over several processes."""
+    total, began = Summary(), time.perf_counter()
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        for part in pool.map(run_seeds, _chunks(first, count)):
+            total.seeds += part.seeds
+            total.counts += part.counts
+            total.failures += part.failures
+    total.seconds = time.perf_counter() - began
+    return total
+
+
+def _chunks(first: int, count: int) -> Iterator[range]:
+    end = first + count
+    return (range(n, min(n + CHUNK, end)) for n in range(first, end, CHUNK))
+
+

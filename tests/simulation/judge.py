@@ -1,0 +1,149 @@
+"""The judge: watches every step of a run and, at its end, what is left of it.
+
+Knows nothing of how a run is made. What can be judged from the outside is left to the history checker that
+judges every layer (``tests.support.history``); here is what only a simulation can see: that a structural
+event was in the store when it was shown, a ``tool_start`` when its body ran, a cancel when it was answered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+
+from edge.core.event import SUSPENDED, TERMINAL, TOOL_END, Event
+from edge.core.log import Acquire
+from edge.core.requests import TurnStarted
+from tests.simulation.attempt import Attempt, key_of
+from tests.simulation.store import Store
+from tests.support.history import Cleared, ClientLog, Heard, History, Rewound, violations
+
+
+class Screen:
+    """What one client shows, held against the store event by event."""
+
+    def __init__(self, name: str, store: Store, accuse: Callable[[str], None]) -> None:
+        self.log = ClientLog(name)
+        self.shown: list[Event] = []
+        self._store = store
+        self._accuse = accuse
+        self._highest_epoch = 0
+
+    def hear(self, event: Event) -> None:
+        """Take in the next event of a stream."""
+        self.log.entries.append(Heard(event.epoch, event.seq, event.type, event.data))
+        name, seq = self.log.name, event.seq
+        if self.shown and seq != self.shown[-1].seq + 1:
+            self._accuse(f"{name} was shown {seq} after {self.shown[-1].seq}")
+        if event.epoch < self._highest_epoch:
+            self._accuse(f"{name} was shown epoch {event.epoch} after {self._highest_epoch}")
+        if event.epoch > self._highest_epoch:
+            self._highest_epoch = event.epoch
+            self._settle()
+        self.shown.append(event)
+        there = self._store.events.get(seq)
+        if there is not None and there.epoch < event.epoch:
+            self._accuse(f"{name} was shown {event.epoch}-{seq}, and the log has {there.epoch}-{seq}")
+
+    def _settle(self) -> None:
+        """Once a later epoch has spoken, everything before it is final (the fork is behind us)."""
+        for event in self.shown:
+            if self._store.events.get(event.seq) != event:
+                self._accuse(f"{self.log.name} keeps {event.epoch}-{event.seq}, which did not survive")
+                return
+
+    def rewind(self, seq: int) -> None:
+        self.log.entries.append(Rewound(seq))
+        gone = [event for event in self.shown if event.seq > seq]
+        if any(event.structural for event in gone):
+            self._accuse(f"{self.log.name} was rewound to {seq}, behind a structural event")
+        self.shown = [event for event in self.shown if event.seq <= seq]
+
+    def clear(self, first_seq: int) -> None:
+        self.log.entries.append(Cleared(first_seq))
+        self.shown.clear()
+
+
+class Judge:
+    """Collects the violations of one run."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.violations: list[str] = []
+        self.screens: list[Screen] = []
+        self.counts: Counter[str] = Counter()
+        self._rows: list[dict[str, str]] = []
+        self._posts: list[tuple[str, str]] = []
+        self._cancels: list[str] = []
+
+    def accuse(self, what: str) -> None:
+        self.violations.append(what)
+
+    def screen(self, name: str) -> Screen:
+        """Return a new client's screen."""
+        self.screens.append(Screen(name, self.store, self.accuse))
+        return self.screens[-1]
+
+    def shown(self, edge: str, event: Event) -> None:
+        """An edge is about to send an event to a client."""
+        if event.structural and self.store.events.get(event.seq) != event:
+            self.accuse(f"{edge} showed {event.type} {event.epoch}-{event.seq} before its commit")
+
+    def tool_ran(self, attempt: Attempt, call_id: str, safety: str) -> None:
+        """The body of a tool begins."""
+        key = key_of(attempt.turn_id, call_id)
+        self.counts["tool_runs"] += 1
+        if call_id not in self.store.calls:
+            self.accuse(f"{call_id} ran before its tool_start was committed")
+        if safety == "unsafe":
+            self._rows.append({"key": key})
+        else:
+            self.counts["idempotent_runs"] += 1
+
+    def post_answered(self, key: str, started: TurnStarted) -> None:
+        self._posts.append((key, started.turn_id))
+        if started.turn_id not in self._turns_in_log():
+            self.accuse(f"the POST of {key} was answered before its turn was durable")
+
+    def cancel_answered(self, turn_id: str, answer: str) -> None:
+        if answer == "done":
+            if turn_id not in self.store.ended:
+                self.accuse(f"a cancel was told that {turn_id} had ended, and it had not")
+            return
+        self._cancels.append(turn_id)
+        if turn_id not in self.store.cancelled:
+            self.accuse(f"a cancel of {turn_id} was acknowledged before it was durable")
+
+    def _count_paths(self) -> None:
+        """Note which interesting paths the log took, so that a campaign can tell that it saw them."""
+        acquires = sum(isinstance(record, Acquire) for record in self.store.records.values())
+        self.counts["epochs_after_the_first"] += max(acquires - 1, 0)
+        for event in self.store.events.values():
+            body = json.loads(event.data)
+            if event.type == SUSPENDED:
+                self.counts[f"suspensions_{body['reason']}"] += 1
+            elif event.type == TOOL_END:
+                self.counts[f"tools_{body['outcome']}"] += 1
+            elif event.type in TERMINAL:
+                self.counts[f"turns_{body.get('outcome', event.type)}"] += 1
+
+    def _turns_in_log(self) -> set[str]:
+        return {e.subject for e in self.store.events.values() if e.type == "turn_start"}
+
+    def finish(self) -> list[str]:
+        """Judge the whole run; return everything that it did wrong."""
+        self._count_paths()
+        history = History(
+            records=self.store.log(),
+            clients=[screen.log for screen in self.screens],
+            rows=self._rows,
+            posts=self._posts,
+            cancels=self._cancels,
+        )
+        found = [*self.violations, *violations(history)]
+        newest = self.store.last_seq
+        for screen in self.screens:
+            last = screen.shown[-1].seq if screen.shown else 0
+            if last != newest:
+                found.append(f"{screen.log.name} ends at {last}, the log at {newest}")
+        return found

@@ -1,0 +1,148 @@
+"""The one store of a run, and each edge's link to it.
+
+Knows nothing of edges but their names. The store is the memory journal; what it has committed is also
+kept in plain sight for the judge, expired or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from edge.core.errors import EdgeError, JournalUnavailable
+from edge.core.event import Event
+from edge.core.log import AnyRecord, Cancel, Events
+from edge.journal.memory import MemoryJournal
+from edge.ports import AppendUnknown, Clock, Head, Page, Renewal, TurnEntry
+from tests.simulation.loop import at_once
+from tests.simulation.weather import Weather
+
+T = TypeVar("T")
+
+
+class Store(MemoryJournal):
+    """A memory journal of one session that shows what it holds."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.records: dict[int, AnyRecord] = {}
+        self.events: dict[int, Event] = {}
+        self.cancelled: set[str] = set()
+        self.calls: set[str] = set()
+        """Subjects of every ``tool_start``."""
+        self.ended: set[str] = set()
+        """Subjects of every terminal event."""
+        self.newest_turn = ""
+
+    @property
+    def last_seq(self) -> int:
+        return len(self.events)
+
+    def log(self) -> list[AnyRecord]:
+        return [self.records[slot] for slot in sorted(self.records)]
+
+    def newest(self) -> Event | None:
+        return self.events.get(self.last_seq)
+
+    async def append(
+        self, session_id: str, records: Sequence[AnyRecord], turn: TurnEntry | None = None
+    ) -> None:
+        await super().append(session_id, records, turn)
+        for record in records:
+            self.records[record.slot] = record
+            if isinstance(record, Cancel):
+                self.cancelled.add(record.turn_id)
+            elif isinstance(record, Events):
+                self._index(record.events)
+
+    def _index(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.events[event.seq] = event
+            if event.type == "tool_start":
+                self.calls.add(event.subject)
+            elif event.type == "turn_start":
+                self.newest_turn = event.subject
+            elif event.type in ("done", "error"):
+                self.ended.add(event.subject)
+
+
+class StoreLink:
+    """A ``Journal``: one edge's way to the store, through the weather.
+
+    What was sent is on its way whatever becomes of the sender; that is why nothing of a call but the
+    waiting happens in the edge's own tasks.
+    """
+
+    def __init__(self, store: Store, weather: Weather, edge: str) -> None:
+        self._store = store
+        self._weather = weather
+        self._edge = edge
+
+    async def _through(self, call: Callable[[], T], failure: EdgeError, *, writes: bool = False) -> T:
+        reply: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        weather = self._weather
+
+        def lost() -> None:
+            if not reply.done():
+                weather.counts["appends_unknown" if writes else "calls_failed"] += 1
+                reply.set_exception(failure)
+
+        def arrive() -> None:
+            try:
+                result = call()
+            except EdgeError as error:
+                refusal = error
+                weather.answer(lambda: None if reply.done() else reply.set_exception(refusal))
+            else:
+                weather.answer(lambda: None if reply.done() else reply.set_result(result))
+
+        cut_off = weather.cut_off(self._edge)
+        weather.carry(arrive, cut_off=cut_off, repeatable=writes, lost=lost)
+        return await reply
+
+    async def _ask(self, call: Callable[[], T]) -> T:
+        return await self._through(call, JournalUnavailable())
+
+    async def create_session(self, session_id: str, owner: str) -> None:
+        await self._ask(lambda: at_once(self._store.create_session(session_id, owner)))
+
+    async def head(self, session_id: str) -> Head | None:
+        head = await self._ask(lambda: at_once(self._store.head(session_id)))
+        if head is not None and self._weather.hit(self._weather.lies):
+            self._weather.counts["spurious_expiries"] += 1
+            return replace(head, renewed_seconds_ago=math.inf)
+        return head
+
+    async def read(self, session_id: str, after_slot: int, limit: int) -> Page:
+        return await self._ask(lambda: at_once(self._store.read(session_id, after_slot, limit)))
+
+    async def locate(self, session_id: str, seq: int) -> int | None:
+        return await self._ask(lambda: at_once(self._store.locate(session_id, seq)))
+
+    async def append(
+        self, session_id: str, records: Sequence[AnyRecord], turn: TurnEntry | None = None
+    ) -> None:
+        frozen = tuple(records)
+        await self._through(
+            lambda: at_once(self._store.append(session_id, frozen, turn)),
+            AppendUnknown(),
+            writes=True,
+        )
+
+    async def turn(self, session_id: str, turn_id: str) -> TurnEntry | None:
+        return await self._ask(lambda: at_once(self._store.turn(session_id, turn_id)))
+
+    async def renew(self, session_id: str, renewal: Renewal) -> None:
+        await self._ask(lambda: at_once(self._store.renew(session_id, renewal)))
+
+    async def watch(self, session_id: str) -> None:
+        await self._ask(lambda: at_once(self._store.watch(session_id)))
+
+    async def check(self) -> None:
+        await self._ask(lambda: at_once(self._store.check()))
+
+    async def close(self) -> None:
+        """Others still use the store."""
