@@ -99,7 +99,8 @@ class Turn:
         if event.type == TURN_START:
             self._open_attempt(event)
             return
-        self.barren_attempts = 0
+        if event.type != SUSPENDED:  # by itself no progress: else a runtime could suspend for ever
+            self.barren_attempts = 0
         if event.type == MESSAGE:
             self.deltas.pop(event.subject, None)
         elif event.type == TOOL_START:

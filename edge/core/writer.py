@@ -22,14 +22,16 @@ from enum import Enum
 from edge.core import drafts
 from edge.core import effects as fx
 from edge.core import inputs as ins
-from edge.core.event import SUSPENDED, TERMINAL, TOOL_START, Draft, Event
+from edge.core.event import SUSPENDED, TERMINAL, TOOL_START, Draft
 from edge.core.gates import Gates
 from edge.core.intake import DROP, Intake
 from edge.core.lease import Lease
 from edge.core.log import Acquire, AnyRecord, Cancel, Events, Resolve
 from edge.core.outbox import Outbox
 from edge.core.patience import Chance, Now, WriterSettings
+from edge.core.retry import Retry
 from edge.core.session import Session
+from edge.core.showing import Showing
 from edge.core.turn import EXECUTE, TurnState
 
 
@@ -69,13 +71,12 @@ class Writer:
         self.outbox = Outbox(session.view, me, settings.retention_ms, settings.flush)
         self.stage = Stage.STARTING if fresh else Stage.WAITING
         self.draining = False
-        self._chance = chance
         self._start_seq = self.view.last_seq  # seq of the newest turn_start
         self._resolutions: Sequence[tuple[str, str]] = ()
-        self._resume_at = now.seconds
+        self._retry = Retry(settings, chance, now.seconds)
         self._backlog: deque[Draft] = deque()
         self._inflight: AnyRecord | None = None
-        self._unshown: deque[Event] = deque()
+        self._showing = Showing()
         self._gates = Gates()
         self._intake = Intake(session.turn, settings.event_limit_bytes)
         self._cancel_asked = False
@@ -94,6 +95,12 @@ class Writer:
     def uncommitted_events(self) -> int:
         return self.outbox.count + len(self._backlog)
 
+    @property
+    def _may_start(self) -> bool:
+        """Whether nothing of the last attempt stands in the way of the next one."""
+        busy = self._backlog or self.outbox.ends_with_tool_start
+        return self.stage is Stage.WAITING and not busy
+
     def receive(self, item: ins.Input, now: Now) -> list[fx.Effect]:
         """Judge one input. The caller performs the effects in order before the next call."""
         if self.stage is not Stage.CLOSED:
@@ -106,27 +113,30 @@ class Writer:
         """Return the monotonic time at which a ``Tick`` is due; ``None`` once closed."""
         if self.stage is Stage.CLOSED:
             return None
-        times = [self._renewed_at + self.settings.ttl_seconds / 3]
-        times += [t for t in (self._cancel_deadline, self._drain_deadline) if t is not None]
-        if self.stage is Stage.WAITING and not self._backlog:
-            times.append(self._resume_at)
-        if self._inflight is None:
-            due = self.outbox.due_at()
-            times += [due] if due is not None else []
-            times += [] if self._polling else [self.lease.confirmed_at + self.settings.poll_seconds]
-        return min(times)
+        idle = self._inflight is None
+        times = (
+            self._renewed_at + self.settings.ttl_seconds / 3,
+            self._cancel_deadline,
+            self._drain_deadline,
+            self._retry.at if self._may_start else None,
+            self.outbox.due_at() if idle else None,
+            self._poll_at if idle and not self._polling else None,
+        )
+        return min(at for at in times if at is not None)
+
+    @property
+    def _poll_at(self) -> float:
+        return self.lease.confirmed_at + self.settings.poll_seconds
 
     # --- inputs -----------------------------------------------------------------------------------
 
     def _take(self, item: ins.Input, now: Now) -> None:
-        match item:
+        match item:  # a Tick changes nothing by itself
             case ins.Received():
                 self._on_received(item)
             case ins.StreamEnded():
                 if self._current(item.attempt):
-                    self._crashed(
-                        item.reason or "runtime_incomplete", retryable=item.retryable, now=now
-                    )
+                    self._crashed(item.reason or "runtime_incomplete", retryable=item.retryable)
             case ins.Committed():
                 self._on_committed(item, now)
             case ins.Met():
@@ -144,8 +154,6 @@ class Writer:
             case ins.DrainAsked():
                 self.draining = True
                 self._drain_deadline = item.deadline
-            case ins.Tick():
-                pass
 
     def _current(self, attempt: int) -> bool:
         return self.stage is Stage.RUNNING and attempt == self.turn.attempt
@@ -154,11 +162,11 @@ class Writer:
         if not self._current(item.attempt) or not item.drafts:
             return
         self._backlog.extend(item.drafts)
-        last = item.drafts[-1].type
-        if last in TERMINAL:
+        types = {draft.type for draft in item.drafts}
+        if types & TERMINAL:
             self.stage = Stage.OVER
-        elif last == SUSPENDED:
-            self.stage = Stage.WAITING
+        elif SUSPENDED in types:
+            self._wait("runtime_incomplete")
 
     def _on_committed(self, item: ins.Committed, now: Now) -> None:
         record, self._inflight = self._inflight, None
@@ -185,10 +193,10 @@ class Writer:
         if not self._current(item.attempt):
             return
         self._effects.append(fx.DropStream())
-        self._crashed("runtime_unavailable", retryable=True, now=now)
+        self._crashed("runtime_unavailable", retryable=True)
         if item.superseded and not self._polling:
             # A newer owner is likely: look before the next attempt is made durable.
-            self._resume_at = max(self._resume_at, now.seconds + self.settings.backoff_base_seconds)
+            self._retry.plan(self._retry.reason, now.seconds + self.settings.backoff_base_seconds)
             self._poll()
 
     def _obey(self, records: Iterable[AnyRecord], now: Now) -> None:
@@ -208,12 +216,13 @@ class Writer:
 
     def _stop(self, now: Now) -> None:
         """Take back every tool start that is not in the log, and tell the runtime."""
-        for event in self.outbox.take_back_tool_starts():
+        taken = self.outbox.take_back_tool_starts()
+        self._showing.forget(taken)
+        for event in taken:
             self._intake.take_back(event.subject)
             self._gates.forget(event.subject)
             self.turn.forget_call(event.subject)
             self.session.history.remove(event)
-            self._unshown.remove(event)
         if self.stage is Stage.RUNNING:
             self._effects.append(fx.StopRuntime(self.turn.attempt))
             patience = self.settings.cancel_grace_seconds + self.settings.cancel_patience_seconds
@@ -226,7 +235,7 @@ class Writer:
             return
         self._meet_deadlines(now)
         self._number(now)
-        if self.stage is Stage.WAITING and not self._backlog:
+        if self._may_start:
             self._next_attempt(now)
         self._begin()
         self._number(now)
@@ -276,7 +285,7 @@ class Writer:
     def _put(self, draft: Draft, now: Now) -> None:
         event = self.outbox.number(draft, now.seconds, now.wall_ms)
         self.session.apply_event(event)
-        self._unshown.append(event)
+        self._showing.add(event)
         if draft.gated:
             self._gates.shut(draft.subject, event.seq, draft.index)
 
@@ -290,21 +299,18 @@ class Writer:
         self._backlog.append(terminal)
         self.stage = Stage.OVER
 
-    def _crashed(self, reason: str, *, retryable: bool, now: Now) -> None:
-        turn = self.turn
-        if turn.cancelled:
-            self._end(drafts.cancelled(turn.turn_id))
-        elif not retryable or turn.barren_attempts >= self.settings.max_barren_attempts:
-            self._end(drafts.failed(turn.turn_id, reason, retryable=retryable))
+    def _crashed(self, reason: str, *, retryable: bool) -> None:
+        if self.turn.cancelled:
+            self._end(drafts.cancelled(self.turn.turn_id))
+        elif not retryable:
+            self._end(drafts.failed(self.turn.turn_id, reason, retryable=False))
         else:
-            self.stage = Stage.WAITING
-            self._resume_at = now.seconds + self._backoff()
+            self._wait(reason)
 
-    def _backoff(self) -> float:
-        if not self.turn.barren_attempts:
-            return 0.0
-        doubled = self.settings.backoff_base_seconds * 2.0 ** (self.turn.barren_attempts - 1)
-        return min(doubled, self.settings.backoff_limit_seconds) * (0.5 + self._chance.random() / 2)
+    def _wait(self, reason: str, at: float | None = None) -> None:
+        """Go on with the next attempt, once everything of this one has a place in the log."""
+        self.stage = Stage.WAITING
+        self._retry.plan(reason, at)
 
     def _next_attempt(self, now: Now) -> None:
         turn = self.turn
@@ -314,14 +320,19 @@ class Writer:
             self._end(drafts.cancelled(turn.turn_id))
         elif self.draining or not turn.needs_writer:
             self.stage = Stage.OVER
-        elif now.seconds >= self._resume_at and not self.outbox.ends_with_tool_start:
-            # A gate that nobody was told to open is as good as a pending one.
-            shut = [(c, EXECUTE) for c in turn.calls if c in self._gates]
-            self._resolutions = (*turn.resolutions(), *shut)
-            start = drafts.turn_start(turn.turn_id, turn.agent, attempt=turn.attempt + 1)
-            self._put(start, now)
-            self._start_seq = self.view.last_seq + self.outbox.count
-            self.stage = Stage.STARTING
+        elif self._retry.spent(turn.barren_attempts):
+            self._end(drafts.failed(turn.turn_id, self._retry.reason, retryable=True))
+        elif self._retry.due(turn.barren_attempts, now.seconds):
+            self._start_attempt(now)
+
+    def _start_attempt(self, now: Now) -> None:
+        turn = self.turn
+        # A gate that nobody was told to open is as good as a pending one; a decision outweighs it.
+        shut = {call_id: EXECUTE for call_id in turn.calls if call_id in self._gates}
+        self._resolutions = tuple((shut | dict(turn.resolutions())).items())
+        self._put(drafts.turn_start(turn.turn_id, turn.agent, attempt=turn.attempt + 1), now)
+        self._start_seq = self.view.last_seq + self.outbox.count
+        self.stage = Stage.STARTING
 
     def _begin(self) -> None:
         """Call the runtime once the attempt is durable, and not before (it fences older ones)."""
@@ -338,13 +349,7 @@ class Writer:
 
     def _show(self, now: Now) -> None:
         fresh = self.lease.fresh(now.seconds)
-        shown = []
-        while self._unshown:
-            event = self._unshown[0]
-            if event.seq > self.view.last_seq and (event.structural or not fresh):
-                break
-            shown.append(self._unshown.popleft())
-        if shown:
+        if shown := self._showing.take(self.view.last_seq, lease_fresh=fresh):
             self._effects.append(fx.Show(shown))
 
     def _open_gates(self) -> None:
@@ -367,8 +372,7 @@ class Writer:
         self._effects.append(fx.Append(self._inflight))
 
     def _keep_lease(self, now: Now) -> None:
-        idle = now.seconds >= self.lease.confirmed_at + self.settings.poll_seconds
-        if idle and self._inflight is None and not self._polling:
+        if now.seconds >= self._poll_at and self._inflight is None and not self._polling:
             self._poll()
         if now.seconds >= self._renewed_at + self.settings.ttl_seconds / 3:
             self._renewed_at = now.seconds
@@ -384,12 +388,12 @@ class Writer:
             return
         if self.turn.state is TurnState.PARKED and self.turn.needs_writer and not self.draining:
             # It was decided while its suspension was being committed: the next tick goes on.
-            self.stage, self._resume_at = Stage.WAITING, now.seconds
+            self._wait(self._retry.reason, now.seconds)
             return
         self._close(fx.Close(released=not self.turn.finished))
 
     def _close(self, close: fx.Close) -> None:
         self.stage = Stage.CLOSED
         self._backlog.clear()
-        self._unshown.clear()
+        self._showing.clear()
         self._effects += [fx.DropStream(), close]

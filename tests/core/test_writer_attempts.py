@@ -133,11 +133,6 @@ def test_a_runtime_that_suspends_between_tools_is_resumed_at_once(reason: str) -
     assert bench.closed is None
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="`suspended` counts as progress: a runtime that suspends as soon as it is resumed is"
-    " called again at once, for ever, two structural records a time",
-)
 @pytest.mark.proves("S46")
 def test_a_runtime_that_only_ever_suspends_is_neither_called_for_ever_nor_at_once() -> None:
     bench = Bench()
@@ -185,11 +180,6 @@ def test_a_turn_that_is_decided_while_its_suspension_is_committed_goes_on_by_its
     assert dict(bench.all(fx.Begin)[-1].resolutions) == {"c1": EXECUTE}
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="_next_attempt appends `execute` for every shut gate after the decisions, and the last word"
-    " on a call counts: what a person denied would run",
-)
 def test_a_denial_outweighs_a_gate_that_nobody_opened() -> None:
     bench = decided_early(DENIED)
     assert dict(bench.all(fx.Begin)[-1].resolutions) == {"c1": DENIED}
@@ -294,11 +284,6 @@ def test_a_call_of_an_earlier_attempt_may_end_and_may_not_start_again() -> None:
     assert error(bench)["code"] == "runtime_protocol_error"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="wake_at names resume_at, which has passed, while the next attempt waits for a tool_start"
-    " in flight: the driver's timer fires without end until that append is answered",
-)
 def test_a_writer_that_waits_for_an_append_before_its_next_attempt_does_not_spin() -> None:
     bench = Bench()
     bench.receive(tool_start())

@@ -210,11 +210,6 @@ def test_nothing_of_a_turn_follows_its_terminal_event() -> None:
     assert bench.log.types == ["turn_start", "done"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="only the last draft of a message is looked at for a terminal type, so the writer still"
-    " waits for the stream of a turn that is over",
-)
 @pytest.mark.proves("S58")
 def test_a_terminal_event_in_the_middle_of_a_message_ends_the_turn_at_once() -> None:
     bench = running()

@@ -119,11 +119,6 @@ def test_a_runtime_that_suspends_at_the_gate_is_told_to_run_the_call_next_time()
     assert acks(bench) == []
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a call that waits at its gate when the attempt is suspended is both pending and shut, and"
-    " the next attempt is told of it twice",
-)
 def test_a_call_is_told_once_however_many_reasons_there_are_to_run_it() -> None:
     bench = Bench()
     bench.receive(tool_start(), suspended("checkpoint", "c1"))

@@ -300,10 +300,5 @@ def test_whatever_happens_the_invariants_hold_and_the_turn_ends() -> None:
     run_state_machine_as_test(WriterMachine, settings=SETTINGS)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="wake_at lies in the past while an attempt waits for a tool_start in flight;"
-    " test_writer_attempts.py has the short story",
-)
 def test_whatever_happens_the_writer_never_spins() -> None:
     run_state_machine_as_test(NeverSpins, settings=settings(SETTINGS, phases=[Phase.generate]))
