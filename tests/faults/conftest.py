@@ -1,8 +1,13 @@
-"""Scenes as fixtures: on SQLite, and on both stores; their processes' logs go into the report."""
+"""Scenes as fixtures: on SQLite, and on both stores; their processes' logs go into the report.
+
+``standing`` is for tests that break nothing: its processes serve all of them. A ``scene`` is a
+test's own, to be killed, paused and cut off.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator
+import asyncio
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,19 +16,37 @@ from tests.faults.scene import Scene, Store
 from tests.support.firestore_emulator import fresh_project
 from tests.support.processes import Crew
 
+ON_SQLITE = "sqlite"
+ON_FIRESTORE = pytest.param("firestore", marks=pytest.mark.emulator)
 
-@pytest.fixture(params=["sqlite", pytest.param("firestore", marks=pytest.mark.emulator)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """A fresh journal in each store that edges of several processes can share."""
-    if request.param == "sqlite":
-        return Store(path=tmp_path / "journal.sqlite3")
+
+def make_store(request: pytest.FixtureRequest, folder: Path) -> Store:
+    """Return a fresh journal in the store that the fixture is parametrised with."""
+    if request.param == ON_SQLITE:
+        return Store(path=folder / "journal.sqlite3")
     return Store(emulator=request.getfixturevalue("emulator"), project=fresh_project())
 
 
-@pytest.fixture
-async def scene(store: Store, tmp_path: Path) -> AsyncIterator[Scene]:
+@pytest.fixture(params=[ON_SQLITE, ON_FIRESTORE], scope="session")
+def standing(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """Two edges with a runtime each, started once for each store."""
+    folder = tmp_path_factory.mktemp("standing")
+    scene = Scene(Crew(folder), make_store(request, folder))
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(scene.set(2))
+        yield scene
+    finally:
+        loop.run_until_complete(scene.close())
+        loop.close()
+
+
+@pytest.fixture(params=[ON_SQLITE, ON_FIRESTORE])
+async def scene(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Scene]:
     """A scene without processes yet; whatever it starts is killed at the end."""
-    made = Scene(Crew(tmp_path), store)
+    made = Scene(Crew(tmp_path), make_store(request, tmp_path))
     yield made
     await made.close()
 

@@ -28,9 +28,10 @@ async def frames_after(port: int, session_id: str, cursor: str) -> list[bytes]:
 
 @pytest.mark.proves("P-SSE-5", "P-SSE-6", "P-SSE-8", "T38", "S06", "S26")
 async def test_a_turn_comes_in_order_and_is_replayed_byte_for_byte_from_everywhere(
-    scene: Scene,
+    standing: Scene,
 ) -> None:
-    await scene.set(2)
+    scene = standing
+    restarted = scene.start_edge(scene.nodes[0].runtime_port)
     client = await scene.started(*TWO_TOOLS)
     await client.watch(scene.ports[0])
     assert shape_of(client.types) == [
@@ -38,22 +39,20 @@ async def test_a_turn_comes_in_order_and_is_replayed_byte_for_byte_from_everywhe
         "token", "message", "token", "message", "done",
     ]  # fmt: skip
     live = frames_of(client.raw)
-    restarted = scene.start_edge(scene.nodes[0].runtime_port)
-    scene.nodes[0].edge.kill()
-    for port in (scene.ports[1], await restarted.port()):
+    for port in (*scene.ports, await restarted.port()):
         for position, event in enumerate([None, *client.screen[:-1]]):
             cursor = event.id if event else "0-0"
             assert await frames_after(port, client.session_id, cursor) == live[position:]
         assert not await client.watch(port)
+    restarted.kill()
     await scene.judge(client)
 
 
 @pytest.mark.proves("P-SSE-6", "P-SSE-9", "S03", "S16", "T31", "T32")
 async def test_a_socket_dropped_after_every_kth_event_loses_and_repeats_nothing(
-    sqlite_scene: Scene,
+    standing: Scene,
 ) -> None:
-    scene = sqlite_scene
-    await scene.set(2)
+    scene = standing
     whole = await scene.started(*TWO_TOOLS)
     await whole.watch(scene.ports[0])
     for k in range(1, len(whole.screen)):
