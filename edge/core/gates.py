@@ -32,6 +32,8 @@ class Gates:
 
     def open_through(self, durable_seq: int) -> int | None:
         """Open what is durable; return the index to acknowledge, which is cumulative."""
+        if not self._shut:
+            return None  # nearly always: this is asked with every token
         opened = [call for call, (seq, _) in self._shut.items() if seq <= durable_seq]
         indexes = [self._shut.pop(call)[1] for call in opened]
         return max(indexes, default=None)

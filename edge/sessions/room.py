@@ -111,6 +111,10 @@ class Room:
     def _new_tail(self) -> Tail:
         return Tail(self.services.encode, self.services.settings.tail_limit_bytes)
 
+    @property
+    def epoch(self) -> int:
+        return self.session.view.epoch
+
     def served(self) -> Served:
         view = self.session.view
         return Served(

@@ -28,6 +28,10 @@ class Watched(Protocol):
     session_id: str
     tail: Tail
 
+    @property
+    def epoch(self) -> int:
+        """Newest epoch that was read from the log."""
+
     def served(self) -> Served:
         """Return the log as it can be served now."""
 
@@ -52,7 +56,7 @@ class Viewer:
         self._until = until
         self._now = loop.time
         self._dies_at = loop.time() + services.settings.stream_life_seconds * spread
-        self._epoch = watched.served().epoch
+        self._epoch = watched.epoch
         self._caught_up_at: int | None = self._tail.last_seq
         self._status = Status("ok")
         self._said: deque[Control] = deque([attachment.control] if attachment.control else [])
@@ -63,6 +67,11 @@ class Viewer:
         self._writing_since: float | None = None
         self._ping_due = False
         self._over = False
+
+    @property
+    def lags(self) -> bool:
+        """Whether events are there already, so that ``next`` need not wait for any."""
+        return self.position.seq < self._tail.last_seq
 
     async def next(self) -> list[Shown | Control] | None:
         """Return everything that is ready, or wait for it; ``[]`` when a ping is due, ``None`` at the end.
@@ -92,11 +101,10 @@ class Viewer:
 
     def _resolve_again(self) -> None:
         """Rule L7: when the epoch grows, what was shown ahead of the log may not have survived."""
-        served = self._watched.served()
-        if served.epoch == self._epoch:
+        if self._watched.epoch == self._epoch:
             return
-        self._epoch = served.epoch
-        attachment = decide_attach(self.position, served)
+        self._epoch = self._watched.epoch
+        attachment = decide_attach(self.position, self._watched.served())
         if attachment.control is not None:
             self._move(attachment.position, attachment.control)
 
