@@ -51,9 +51,10 @@ async def _chunks(viewer: Viewer, parts: Parts) -> AsyncIterator[bytes]:
     try:
         while (items := await viewer.next()) is not None:
             yield _join(items, framing) or framing.ping
-            # Hypercorn keeps quiet about a client that left and accepts every further chunk
-            # without suspending. Without this the loop would never learn of it, nor any other task.
-            await asyncio.sleep(0)
+            if viewer.lags:
+                # Hypercorn keeps quiet about a client that left and accepts every further chunk
+                # without suspending. Without this a replay would never learn of it, nor any other task.
+                await asyncio.sleep(0)
         return
     except EdgeError as error:
         _log.warning("a stream ended early", extra={"code": error.code})

@@ -32,6 +32,7 @@ class ScriptedViewer:
     hangs: bool = False
     start: Cursor = START
     on_stall: Any = None
+    lags: bool = True
     taken: int = 0
     closed: asyncio.Event = field(default_factory=asyncio.Event)
 
