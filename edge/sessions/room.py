@@ -151,7 +151,10 @@ class Room:
         if self.driver is None:
             async with self.lock:
                 await self.refresh()
-        elif cursor is not None and cursor.epoch > self.session.view.epoch:
+        # Asked again: a turn may have begun here while the lock was waited for.
+        if self.driver is None or cursor is None:
+            return
+        if cursor.epoch > self.session.view.epoch:
             await self.driver.confirm()  # rule L6: somebody may have taken over; read on first
 
     def leave(self, viewer: Viewer) -> None:
