@@ -22,14 +22,12 @@ def main() -> int:
     options = parser.parse_args()
     if options.trace is not None:
         outcome = traced(options.trace, sys.stdout.write)
-        print(*(outcome.violations or ["no violation"]), sep="\n")
+        sys.stdout.write("\n".join(outcome.violations or ["no violation"]) + "\n")
         return bool(outcome.violations)
     summary = run_campaign(options.first, options.seeds, processes=options.processes)
-    print(summary.text())
+    sys.stdout.write(summary.text() + "\n")
     return bool(summary.failures)
 
 
 if __name__ == "__main__":
     sys.exit(main())
-
-

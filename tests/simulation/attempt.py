@@ -77,8 +77,8 @@ class Attempt:
             await asyncio.sleep(every_seconds)
         parts = [{"type": "text", "text": "".join(said)}]
         status = "incomplete" if self.cancelled else "complete"
-        body = {"message_id": message_id, "role": "agent", "parts": parts, "status": status}
-        self._emit(MESSAGE, body, subject=message_id)
+        body: dict[str, object] = {"message_id": message_id, "role": "agent"}
+        self._emit(MESSAGE, body | {"parts": parts, "status": status}, subject=message_id)
 
     def babble(self, message_id: str, words: Sequence[str]) -> None:
         """Begin a message that will never be settled, unless it was already."""
@@ -139,12 +139,16 @@ class Attempt:
             return str(json.loads(end.data)["outcome"])
         if self._had(TOOL_START, call_id) is not None:
             return await self._resume(call_id, seconds, safety)
-        if self.cancelled:
+        if self._stopped():
             return "not_executed"
         index = self._start_call(call_id, safety, executor="runtime")
         if self._suspends or not await self._passed(index):
-            return self._end_call(call_id, "not_executed") if self.cancelled else PENDING
+            return self._end_call(call_id, "not_executed") if self._stopped() else PENDING
         return await self._body(call_id, seconds, safety)
+
+    def _stopped(self) -> bool:
+        # Asked anew after every wait.
+        return self.cancelled
 
     async def _resume(self, call_id: str, seconds: float, safety: str) -> str:
         decision = json.loads(dict(self.call.resolutions).get(call_id, "{}"))
@@ -186,9 +190,7 @@ class Attempt:
         rest = {"executor": executor, "checkpoint_required": gated}
         private = compact_json({"idempotency_key": key_of(self.turn_id, call_id)})
         held = gated and not self._suspends
-        return self._emit(
-            TOOL_START, body | rest, subject=call_id, gated=held, private=private
-        )
+        return self._emit(TOOL_START, body | rest, subject=call_id, gated=held, private=private)
 
     def _end_call(self, call_id: str, outcome: str) -> str:
         self._emit(TOOL_END, {"call_id": call_id, "outcome": outcome}, subject=call_id)

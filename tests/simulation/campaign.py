@@ -112,5 +112,3 @@ def run_campaign(first: int, count: int, *, processes: int) -> Summary:
 def _chunks(first: int, count: int) -> Iterator[range]:
     end = first + count
     return (range(n, min(n + CHUNK, end)) for n in range(first, end, CHUNK))
-
-

@@ -43,13 +43,17 @@ class Screen:
         self.shown.append(event)
         there = self._store.events.get(seq)
         if there is not None and there.epoch < event.epoch:
-            self._accuse(f"{name} was shown {event.epoch}-{seq}, and the log has {there.epoch}-{seq}")
+            self._accuse(
+                f"{name} was shown {event.epoch}-{seq}, and the log has {there.epoch}-{seq}"
+            )
 
     def _settle(self) -> None:
         """Once a later epoch has spoken, everything before it is final (the fork is behind us)."""
         for event in self.shown:
             if self._store.events.get(event.seq) != event:
-                self._accuse(f"{self.log.name} keeps {event.epoch}-{event.seq}, which did not survive")
+                self._accuse(
+                    f"{self.log.name} keeps {event.epoch}-{event.seq}, which did not survive"
+                )
                 return
 
     def rewind(self, seq: int) -> None:
@@ -84,10 +88,15 @@ class Judge:
         self.screens.append(Screen(name, self.store, self.accuse))
         return self.screens[-1]
 
-    def shown(self, edge: str, event: Event) -> None:
-        """An edge is about to send an event to a client."""
-        if event.structural and self.store.events.get(event.seq) != event:
-            self.accuse(f"{edge} showed {event.type} {event.epoch}-{event.seq} before its commit")
+    def shown(self, process: str, event: Event) -> None:
+        """An edge process is about to send an event to a client."""
+        if self.store.events.get(event.seq) == event:
+            return
+        name = f"{event.type} {event.epoch}-{event.seq}"
+        if event.structural:
+            self.accuse(f"{process} showed {name} before its commit")
+        if event.epoch < self.store.told.get(process.partition("#")[0], 0):
+            self.accuse(f"{process} showed {name} after it was told of a later epoch")
 
     def tool_ran(self, attempt: Attempt, call_id: str, safety: str) -> None:
         """The body of a tool begins."""

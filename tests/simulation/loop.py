@@ -16,7 +16,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
-from typing import Any, TypeVar, TypeVarTuple, Unpack, cast
+from typing import Any, TypeVar, TypeVarTuple, cast
 
 from tests.support.virtual_loop import OutOfTime, VirtualLoop
 
@@ -54,12 +54,12 @@ class Process:
             return None
         return self._loop.create_task(work, context=self._context.copy())
 
-    def deliver(self, call: Callable[[Unpack[Ts]], object], *args: Unpack[Ts]) -> None:
+    def deliver(self, call: Callable[[*Ts], object], *args: *Ts) -> None:
         """Have the process make a call, as soon as it runs. To a dead one it is lost."""
         if self.alive:
             self._loop.call_soon(call, *args, context=self._context.copy())
 
-    def within(self, call: Callable[[Unpack[Ts]], T], *args: Unpack[Ts]) -> T:
+    def within(self, call: Callable[[*Ts], T], *args: *Ts) -> T:
         """Make a call in the process, now."""
         return self._context.copy().run(call, *args)
 
@@ -102,7 +102,7 @@ class SimulatedLoop(VirtualLoop):
         """Put callbacks back that were held."""
         self._ready.extend(handles)
 
-    def later(self, seconds: float, call: Callable[[Unpack[Ts]], object], *args: Unpack[Ts]) -> None:
+    def later(self, seconds: float, call: Callable[[*Ts], object], *args: *Ts) -> None:
         """Call outside of every process: no stop of the sender can keep it from happening."""
         self.call_later(seconds, call, *args, context=self._outside)
 
@@ -112,8 +112,8 @@ class SimulatedLoop(VirtualLoop):
     def call_at(
         self,
         when: float,
-        callback: Callable[[Unpack[Ts]], object],
-        *args: Unpack[Ts],
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Set a timer. One that is due already costs a little time, as everything does in earnest:

@@ -35,11 +35,15 @@ MUTANTS: dict[str, Mutant] = {
     "overwrite": Mutant("a record is created, never changed", mutations.overwrite),
     "stable-writer-id": Mutant("P-LOG-15: a new id at every start", mutations.reuse_writer_id),
     "unsafe-rerun": Mutant("P-RUN-6: an unsafe call is not run again", mutations.run_again),
-    "early-cancel-ack": Mutant("P-LOG-8: a cancel is durable first", mutations.answer_cancels_early),
+    "early-cancel-ack": Mutant(
+        "P-LOG-8: a cancel is durable first", mutations.answer_cancels_early
+    ),
     "early-tool-show": Mutant("P-LOG-7: committed, then shown", mutations.show_tool_starts_early),
     "early-tool-ack": Mutant("P-RUN-4: committed, then released", mutations.release_tools_early),
     "rewind-to-last": Mutant("the first later epoch decides the fork", mutations.rewind_to_last),
-    "no-re-resolve": Mutant("P-RES-2: a newer acquire resolves again", mutations.never_resolve_again),
+    "no-re-resolve": Mutant(
+        "P-RES-2: a newer acquire resolves again", mutations.never_resolve_again
+    ),
     "late-acquire": Mutant("P-LOG-1: read on after a late acquire", mutations.trust_late_acquires),
     "kept-tool-start": Mutant("P-HTTP-11: a cancel takes it back", mutations.keep_tool_starts),
     "lasting-grant": Mutant("P-RUN-7: good for one attempt", mutations.keep_grants),
@@ -79,12 +83,14 @@ def main() -> int:
     options = parser.parse_args()
     if options.here is not None:
         found = seeds_needed(options.here, range(SEEDS_MAX))
-        print(f"{found[0]} seeds, {found[1]}" if found else f"SURVIVED {SEEDS_MAX} seeds")
+        sys.stdout.write(f"{found[0]} seeds, {found[1]}" if found else f"no seed of {SEEDS_MAX}")
         return found is None
     survivors = 0
     with ThreadPoolExecutor(options.processes) as pool:
         for name, dead, said, seconds in pool.map(hunt, options.names or MUTANTS):
-            print(f"{name:20} {'found' if dead else 'ALIVE':6} {seconds:5.0f} s  {said}", flush=True)
+            fate = "found" if dead else "ALIVE"
+            sys.stdout.write(f"{name:20} {fate:6} {seconds:5.0f} s  {said}\n")
+            sys.stdout.flush()
             survivors += not dead
     return bool(survivors)
 

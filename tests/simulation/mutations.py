@@ -8,20 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from edge.core import drafts
+from edge.core import drafts, replay
 from edge.core import effects as fx
-from edge.core import replay
-from edge.core import writer as writer_module
+from edge.core import inputs as ins
 from edge.core.cursor import Cursor
-from edge.core.event import TOOL_START
+from edge.core.event import TOOL_START, Event
 from edge.core.gates import Gates
 from edge.core.log import AnyRecord
 from edge.core.patience import Now
 from edge.core.replay import Attachment, Served
+from edge.core.showing import Showing
 from edge.core.turn import EXECUTE, Turn
 from edge.core.writer import Stage, Writer
 from edge.journal.memory import MemoryJournal
-from edge.sessions import commands, room as room_module, viewer as viewer_module
+from edge.sessions import commands
+from edge.sessions import room as room_module
+from edge.sessions import viewer as viewer_module
 from edge.sessions.appending import Appender, Settled
 from edge.sessions.driver import CancelAnswer, Driver
 from edge.sessions.registry import Registry
@@ -62,7 +64,9 @@ def overwrite() -> None:
     """Set the record instead of creating it."""
     append = MemoryJournal.append
 
-    async def overwriting(self: Any, session_id: str, records: Sequence[AnyRecord], turn: Any = None) -> None:
+    async def overwriting(
+        self: Any, session_id: str, records: Sequence[AnyRecord], turn: Any = None
+    ) -> None:
         session = self._sessions[session_id]
         for record in records:
             if session.records.pop(record.slot, None) is not None:
@@ -73,13 +77,23 @@ def overwrite() -> None:
 
 
 def reuse_writer_id() -> None:
-    """Name the writer after its place, not after its process."""
-    init = Registry.__init__
+    """Name the writer after its place instead of its process, and go on where that name wrote last.
 
-    def __init__(self: Registry, *, writer: str, **rest: Any) -> None:
+    The name alone breaks nothing any more: whoever takes over here acquires, whatever it is called.
+    """
+    init, acquire = Registry.__init__, Room.acquire
+
+    def init_anew(self: Registry, *, writer: str, **rest: Any) -> None:
         init(self, writer=writer.partition("#")[0], **rest)
 
-    _replace(Registry, __init__=__init__)
+    async def acquire_unless_mine(self: Room) -> None:
+        if self.session.view.holder == self.services.writer:
+            self.drive(fresh=False)
+        else:
+            await acquire(self)
+
+    _replace(Registry, __init__=init_anew)
+    _replace(Room, acquire=acquire_unless_mine)
 
 
 def run_again() -> None:
@@ -91,7 +105,7 @@ def answer_cancels_early() -> None:
     """Say ``accepted`` as soon as the cancel is under way."""
 
     async def cancel(self: Driver) -> CancelAnswer:
-        self.feed(writer_module.ins.CancelAsked())
+        self.feed(ins.CancelAsked())
         return "accepted"
 
     _replace(Driver, cancel=cancel)
@@ -99,17 +113,15 @@ def answer_cancels_early() -> None:
 
 def show_tool_starts_early() -> None:
     """Treat a tool start like a token: shown at once."""
-    show = Writer._show
+    take = Showing.take
 
-    def _show(self: Writer, now: Now) -> None:
-        show(self, now)
-        early = []
-        while self._unshown and self._unshown[0].type == TOOL_START:
-            early.append(self._unshown.popleft())
-        if early:
-            self._effects.append(fx.Show(early))
+    def take_early(self: Showing, durable_seq: int, *, lease_fresh: bool) -> list[Event]:
+        shown = take(self, durable_seq, lease_fresh=lease_fresh)
+        while self._waiting and self._waiting[0].type == TOOL_START:
+            shown.append(self._waiting.popleft())
+        return shown
 
-    _replace(Writer, _show=_show)
+    _replace(Showing, take=take_early)
 
 
 def release_tools_early() -> None:
@@ -204,5 +216,3 @@ def never_read_on() -> None:
                 await self.refresh()
 
     _replace(Room, _look=_look)
-
-

@@ -61,10 +61,16 @@ def run_seed(seed: int) -> Outcome:
             except (AssertionError, TimeoutError, EdgeError) as error:
                 found.append(_with_cause("the run failed", error))
             found += world.judge.finish()
-            found += [f"{name}: {world.weather.counts[name]}" for name in DEFECTS
-                      if world.weather.counts[name]]
+            found += [
+                f"{name}: {world.weather.counts[name]}"
+                for name in DEFECTS
+                if world.weather.counts[name]
+            ]
             outcome = Outcome(seed, list(found), world.weather.counts + world.judge.counts)
-            outcome.counts["steps"], outcome.counts["virtual_seconds"] = loop.steps, int(loop.time())
+            outcome.counts["steps"], outcome.counts["virtual_seconds"] = (
+                loop.steps,
+                int(loop.time()),
+            )
         finally:
             _clear_away(loop)
     return outcome

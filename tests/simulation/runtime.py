@@ -66,7 +66,9 @@ class Stream:
     async def _wait(self) -> None:
         loop = asyncio.get_running_loop()
         self._waiter = loop.create_future()
-        timer = loop.call_later(IDLE_SECONDS, self._put, RuntimeEnded("runtime_timeout", retryable=True))
+        timer = loop.call_later(
+            IDLE_SECONDS, self._put, RuntimeEnded("runtime_timeout", retryable=True)
+        )
         try:
             await self._waiter
         finally:
@@ -94,7 +96,9 @@ class Stream:
 class RuntimeProcess:
     """Runs attempts until it is killed."""
 
-    def __init__(self, loop: SimulatedLoop, name: str, scripts: Callable[[str], Script], run: Run) -> None:
+    def __init__(
+        self, loop: SimulatedLoop, name: str, scripts: Callable[[str], Script], run: Run
+    ) -> None:
         self.process = Process(loop, name)
         self._scripts = scripts
         self._run = run
@@ -181,7 +185,9 @@ class RuntimeLink:
         def arrive() -> None:
             if not arrived:
                 arrived.append(True)
-                runtime.process.deliver(lambda: runtime.begin(call, stream, suspends=self._suspends))
+                runtime.process.deliver(
+                    lambda: runtime.begin(call, stream, suspends=self._suspends)
+                )
 
         arrived: list[bool] = []
         stream.on_leave = lambda: runtime.process.deliver(runtime.leave, call.ref)

@@ -14,9 +14,10 @@ from typing import TypeVar
 
 from edge.core.errors import EdgeError, JournalUnavailable
 from edge.core.event import Event
-from edge.core.log import AnyRecord, Cancel, Events
+from edge.core.log import Acquire, AnyRecord, Cancel, Events
 from edge.journal.memory import MemoryJournal
 from edge.ports import AppendUnknown, Clock, Head, Page, Renewal, TurnEntry
+from edge.sessions.appending import FOUND_LIMIT
 from tests.simulation.loop import at_once
 from tests.simulation.weather import Weather
 
@@ -36,6 +37,8 @@ class Store(MemoryJournal):
         self.ended: set[str] = set()
         """Subjects of every terminal event."""
         self.newest_turn = ""
+        self.told: dict[str, int] = {}
+        """The newest epoch that each edge was told of where it looked for what stands in its way."""
 
     @property
     def last_seq(self) -> int:
@@ -81,7 +84,9 @@ class StoreLink:
         self._weather = weather
         self._edge = edge
 
-    async def _through(self, call: Callable[[], T], failure: EdgeError, *, writes: bool = False) -> T:
+    async def _through(
+        self, call: Callable[[], T], failure: EdgeError, *, writes: bool = False
+    ) -> T:
         reply: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         weather = self._weather
 
@@ -117,7 +122,12 @@ class StoreLink:
         return head
 
     async def read(self, session_id: str, after_slot: int, limit: int) -> Page:
-        return await self._ask(lambda: at_once(self._store.read(session_id, after_slot, limit)))
+        page = await self._ask(lambda: at_once(self._store.read(session_id, after_slot, limit)))
+        if limit == FOUND_LIMIT:  # a viewer's pages, for instance, tell the owner nothing
+            epochs = [record.epoch for record in page.records if isinstance(record, Acquire)]
+            told = self._store.told
+            told[self._edge] = max([told.get(self._edge, 0), *epochs])
+        return page
 
     async def locate(self, session_id: str, seq: int) -> int | None:
         return await self._ask(lambda: at_once(self._store.locate(session_id, seq)))

@@ -44,7 +44,9 @@ def _listening(write: Write) -> Iterator[None]:
         _before(Edge, "boot", lambda self: say(f"{self.name} boots")),
         _before(Edge, "roll", lambda self: say(f"{self.writer} drains")),
         _before(Judge, "accuse", lambda self, what: say(f"VIOLATION {what}")),
-        _before(Judge, "tool_ran", lambda self, attempt, call, safety: say(f"tool {call} {safety}")),
+        _before(
+            Judge, "tool_ran", lambda self, attempt, call, safety: say(f"tool {call} {safety}")
+        ),
         _before(Judge, "post_answered", lambda self, key, started: say(f"post {key}: {started}")),
         _before(Judge, "cancel_answered", lambda self, turn, answer: say(f"cancel: {answer}")),
         _before(
@@ -54,12 +56,22 @@ def _listening(write: Write) -> Iterator[None]:
         ),
         _before(Screen, "rewind", lambda self, seq: say(f"{self.log.name} rewinds to {seq}")),
         _before(Screen, "clear", lambda self, seq: say(f"{self.log.name} clears, from {seq}")),
-        _before(RuntimeProcess, "begin", lambda self, call, stream, suspends: say(
-            f"{self.process.name} begins attempt {call.ref.attempt} {call.resolutions}")),
+        _before(
+            RuntimeProcess,
+            "begin",
+            lambda self, call, stream, suspends: say(
+                f"{self.process.name} begins attempt {call.ref.attempt} {call.resolutions}"
+            ),
+        ),
         _before(Attempt, "acknowledge", lambda self, index: say(f"acknowledged up to {index}")),
         _before(Attempt, "cancel", lambda self: say("the runtime is told to stop")),
-        _before(Writer, "receive", lambda self, item, now: say(
-            f"    e{self.view.epoch} {self.stage.value}: {type(item).__name__}")),
+        _before(
+            Writer,
+            "receive",
+            lambda self, item, now: say(
+                f"    e{self.view.epoch} {self.stage.value}: {type(item).__name__}"
+            ),
+        ),
         patch.object(Store, "append", _loud_append(Store.append, say)),
     ]
     for each in patches:

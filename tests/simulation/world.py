@@ -19,7 +19,7 @@ from tests.simulation.people import Crowd
 from tests.simulation.runtime import RuntimeLink, RuntimeProcess
 from tests.simulation.script import Playwright
 from tests.simulation.store import Store, StoreLink
-from tests.simulation.weather import LATEST_SECONDS, Weather, draw_weather
+from tests.simulation.weather import LATEST_SECONDS, draw_weather
 from tests.support.house import UID
 
 EDGES = ("A", "B", "C")
@@ -187,7 +187,9 @@ class World:
         newest = self.store.newest()
         if newest is None or self.crowd.acting:
             return False
-        waits = self.crowd.question() is not None and self.store.newest_turn not in self.store.cancelled
+        waits = (
+            self.crowd.question() is not None and self.store.newest_turn not in self.store.cancelled
+        )
         return (waits or newest.subject in self.store.ended) and all(
             browser.screen.shown and browser.screen.shown[-1].seq == newest.seq
             for browser in self.browsers
