@@ -1,0 +1,1 @@
+"""An explicit-state model of the slot log: every order of every fault, within small bounds."""
