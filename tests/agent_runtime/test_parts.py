@@ -17,6 +17,7 @@ from agent_runtime.limits import (
     TooLarge,
     bounded_json,
     clean_text,
+    result_fits,
     split_text,
     truncation_marker,
 )
@@ -122,6 +123,13 @@ def test_split_text_is_whole_again_when_joined() -> None:
     assert len(pieces) == 2
     assert "".join(pieces) == text
     assert list(split_text("")) == []
+
+
+def test_a_result_is_measured_as_the_edge_will_journal_it() -> None:
+    assert result_fits("x" * 250_000)
+    assert not result_fits("x" * 260_000)
+    assert not result_fits("é" * 50_000)
+    assert not result_fits('"' * 150_000)
 
 
 def test_values_are_bounded_and_markers_are_small() -> None:

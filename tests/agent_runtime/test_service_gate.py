@@ -173,6 +173,29 @@ async def test_an_approval_waits_for_a_person_whatever_is_acknowledged() -> None
         assert ran == ["wire"]
 
 
+async def test_an_approved_call_is_never_repeated_on_its_old_permission() -> None:
+    """Not even a read: what a person allowed once is allowed once."""
+    ran = []
+
+    @tool(approval=True, replay_safety="read_only")
+    async def read_file() -> None:
+        ran.append("read")
+        await asyncio.Event().wait()
+
+    @agent(tools=[read_file])
+    async def reader(ctx: TurnContext) -> None:
+        await ctx.call_tool(read_file, {})
+
+    async with serving(reader) as runtime:
+        turn = runtime.turn().start()
+        await turn.rest()
+        await turn.resume(execute("c1")).until("turn_started")
+        await settle(lambda: ran == ["read"])
+        turn.leave()
+        assert ends(await turn.resume().rest()) == {"c1": "UNKNOWN"}
+    assert ran == ["read"]
+
+
 async def test_a_browser_tool_suspends_until_its_result_comes_back() -> None:
     @tool(executor="client")
     def pick() -> str:
