@@ -321,18 +321,26 @@ class Driver:
         if not close.fenced:
             # Not one of our tasks: the hint should still go out.
             self._services.spawn(self._renew(released=close.released))
-        turn = self.writer.turn
-        self._answer_cancels("accepted" if turn.cancelled else "done")
+        self._answer_cancels(self._last_word())
         self._answer_polls()
         self._on_close(close)
 
-    def _answer_cancels(self, answer: CancelAnswer) -> None:
-        lost = self.closed.done() and self.closed.result().fenced and answer != "accepted"
+    def _last_word(self) -> CancelAnswer | None:
+        """Return what is certain of a cancel when the driver closes; ``None``: the log must decide."""
+        turn = self.writer.turn
+        if turn.cancelled:
+            return "accepted"
+        # An end that nobody knows to be durable may yet be another edge's to write.
+        return "done" if turn.finished and self.writer.outbox.empty else None
+
+    def _answer_cancels(self, answer: CancelAnswer | None) -> None:
         waiting, self._cancels = self._cancels, []
         for future in waiting:
-            if lost and not future.done():
+            if future.done():
+                continue
+            if answer is None:
                 future.set_exception(Fenced())
-            elif not future.done():
+            else:
                 future.set_result(answer)
 
     def _answer_polls(self) -> None:
