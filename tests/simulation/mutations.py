@@ -97,8 +97,14 @@ def reuse_writer_id() -> None:
 
 
 def run_again() -> None:
-    """Give leave to run every call that has no end."""
-    _replace(Turn, resolutions=lambda self: tuple((call, EXECUTE) for call in self.calls))
+    """Give leave to run every call of a tool that has no end."""
+    resolutions = Turn.resolutions
+
+    def generous(self: Turn) -> tuple[tuple[str, str], ...]:
+        tools = [name for name, call in self.calls.items() if call.executor == "runtime"]
+        return tuple((dict.fromkeys(tools, EXECUTE) | dict(resolutions(self))).items())
+
+    _replace(Turn, resolutions=generous)
 
 
 def answer_cancels_early() -> None:
