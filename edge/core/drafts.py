@@ -15,6 +15,7 @@ from edge.core.event import (
     ERROR,
     MESSAGE,
     REASONING,
+    SUSPENDED,
     TOKEN,
     TOOL_END,
     TURN_START,
@@ -69,6 +70,12 @@ def tool_end(turn_id: str, call_id: str, outcome: str, reason: str) -> Draft:
     error = {"reason": reason, "retryable": False}
     body = {"turn_id": turn_id, "call_id": call_id, "outcome": outcome, "error": error}
     return Draft(TOOL_END, compact_json(body), subject=call_id)
+
+
+def suspended(turn_id: str, call_ids: Sequence[str]) -> Draft:
+    """Suspend an attempt at its gates, on behalf of a runtime that will not be heard again."""
+    body = {"turn_id": turn_id, "reason": "checkpoint", "pending_call_ids": list(call_ids)}
+    return Draft(SUSPENDED, compact_json(body))
 
 
 def cancelled(turn_id: str) -> Draft:

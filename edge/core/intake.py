@@ -30,6 +30,8 @@ class Intake:
         turn = self._turn
         if turn.finished:
             return DROP
+        if draft.type == TOOL_START and draft.subject in turn.known_calls:
+            return PROTOCOL_ERROR
         if draft.type == TOOL_START and turn.cancelled:
             self.take_back(draft.subject)
             return DROP
@@ -37,8 +39,6 @@ class Intake:
             return DROP
         if len(draft.data) + len(draft.private) > self._event_limit_bytes:
             return TOO_LARGE
-        if draft.type == TOOL_START and draft.subject in turn.known_calls:
-            return PROTOCOL_ERROR
         if draft.type == TOOL_END and draft.subject not in turn.calls:
             return PROTOCOL_ERROR
         return None

@@ -158,6 +158,11 @@ class Turn:
             granted |= dict.fromkeys(self.pending, EXECUTE)
         return tuple((c, d) for c, d in granted.items() if c in self.calls)
 
+    def running_calls(self, shut: frozenset[str]) -> list[str]:
+        """Return the calls that the runtime may be running, if the gates in ``shut`` are."""
+        runs = ((c, call.executor) for c, call in self.calls.items() if c not in shut)
+        return [call_id for call_id, executor in runs if executor == "runtime"]
+
     def loose_ends(self, never_released: frozenset[str]) -> list[Draft]:
         """Return the events that must precede a terminal one, if the runtime did not send them.
 

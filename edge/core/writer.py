@@ -22,6 +22,7 @@ from enum import Enum
 from edge.core import drafts
 from edge.core import effects as fx
 from edge.core import inputs as ins
+from edge.core.deadlines import Deadlines
 from edge.core.event import SUSPENDED, TERMINAL, TOOL_START, Draft
 from edge.core.gates import Gates
 from edge.core.intake import DROP, Intake
@@ -70,7 +71,6 @@ class Writer:
         self.lease = Lease(settings.ttl_seconds, now.seconds)
         self.outbox = Outbox(session.view, me, settings.retention_ms, settings.flush)
         self.stage = Stage.STARTING if fresh else Stage.WAITING
-        self.draining = False
         self._start_seq = self.view.last_seq  # seq of the newest turn_start
         self._resolutions: Sequence[tuple[str, str]] = ()
         self._retry = Retry(settings, chance, now.seconds)
@@ -80,8 +80,7 @@ class Writer:
         self._gates = Gates()
         self._intake = Intake(session.turn, settings.event_limit_bytes)
         self._cancel_asked = False
-        self._cancel_deadline: float | None = None
-        self._drain_deadline: float | None = None
+        self._deadlines = Deadlines()
         self._polling = False
         self._renewed_at = float("-inf")
         self._effects: list[fx.Effect] = []
@@ -116,8 +115,8 @@ class Writer:
         idle = self._inflight is None
         times = (
             self._renewed_at + self.settings.ttl_seconds / 3,
-            self._cancel_deadline,
-            self._drain_deadline,
+            self._deadlines.stop_at,
+            self._deadlines.leave_at,
             self._retry.at if self._may_start else None,
             self.outbox.due_at() if idle else None,
             self._poll_at if idle and not self._polling else None,
@@ -152,8 +151,7 @@ class Writer:
             case ins.AttemptLost():
                 self._on_attempt_lost(item, now)
             case ins.DrainAsked():
-                self.draining = True
-                self._drain_deadline = item.deadline
+                self._deadlines.leave_at = item.deadline
 
     def _current(self, attempt: int) -> bool:
         return self.stage is Stage.RUNNING and attempt == self.turn.attempt
@@ -192,6 +190,8 @@ class Writer:
     def _on_attempt_lost(self, item: ins.AttemptLost, now: Now) -> None:
         if not self._current(item.attempt):
             return
+        if self._deadlines.listen_briefly(now.seconds):
+            return
         self._effects.append(fx.DropStream())
         self._crashed("runtime_unavailable", retryable=True)
         if item.superseded and not self._polling:
@@ -226,7 +226,7 @@ class Writer:
         if self.stage is Stage.RUNNING:
             self._effects.append(fx.StopRuntime(self.turn.attempt))
             patience = self.settings.cancel_grace_seconds + self.settings.cancel_patience_seconds
-            self._cancel_deadline = now.seconds + patience
+            self._deadlines.stop_at = now.seconds + patience
 
     # --- the way on -------------------------------------------------------------------------------
 
@@ -246,24 +246,26 @@ class Writer:
         self._finish(now)
 
     def _meet_deadlines(self, now: Now) -> None:
-        if self._cancel_deadline is not None and now.seconds >= self._cancel_deadline:
-            self._cancel_deadline = None
-            if self.stage is Stage.RUNNING:
-                self._effects.append(fx.DropStream())
-                self._end(drafts.cancelled(self.turn.turn_id))
-        if self._drain_deadline is not None and self._may_leave(now):
+        if self._deadlines.stop_is_due(now.seconds) and self.stage is Stage.RUNNING:
+            self._effects.append(fx.DropStream())
+            self._end(drafts.cancelled(self.turn.turn_id))
+        if self._deadlines.draining and self._may_leave(now):
             self._effects.append(fx.DropStream())
             self.stage = Stage.OVER
+        if self._deadlines.draining and self.stage is Stage.OVER and not self._backlog:
+            self._leave_gates_shut()
 
     def _may_leave(self, now: Now) -> bool:
         """A draining owner waits for running tools, so that their results are not lost with it."""
-        if self._late(now):
-            return True
-        running = [c for c, call in self.turn.calls.items() if call.executor == "runtime"]
-        return self.stage is Stage.RUNNING and all(c in self._gates for c in running)
+        done = not self.turn.running_calls(self._gates.call_ids)
+        return self._deadlines.late(now.seconds) or (self.stage is Stage.RUNNING and done)
 
-    def _late(self, now: Now) -> bool:
-        return self._drain_deadline is not None and now.seconds >= self._drain_deadline
+    def _leave_gates_shut(self) -> None:
+        """Tell the next owner which calls provably never ran, so that it may run them."""
+        if self._gates.call_ids and self.turn.state is TurnState.RUNNING:
+            pending = sorted(self._gates.call_ids)
+            self._backlog.append(drafts.suspended(self.turn.turn_id, pending))
+            self._gates.clear()
 
     def _number(self, now: Now) -> None:
         while self._backlog:
@@ -318,7 +320,7 @@ class Writer:
             self.stage = Stage.OVER
         elif turn.cancelled:
             self._end(drafts.cancelled(turn.turn_id))
-        elif self.draining or not turn.needs_writer:
+        elif self._deadlines.draining or not turn.needs_writer:
             self.stage = Stage.OVER
         elif self._retry.spent(turn.barren_attempts):
             self._end(drafts.failed(turn.turn_id, self._retry.reason, retryable=True))
@@ -340,7 +342,7 @@ class Writer:
             return
         if self.turn.cancelled:
             self._end(drafts.cancelled(self.turn.turn_id))
-        elif self.draining:
+        elif self._deadlines.draining:
             self.stage = Stage.OVER
         else:
             self.stage = Stage.RUNNING
@@ -353,7 +355,7 @@ class Writer:
             self._effects.append(fx.Show(shown))
 
     def _open_gates(self) -> None:
-        if self.turn.cancelled or self.stage is not Stage.RUNNING:
+        if self.turn.cancelled or self._deadlines.draining or self.stage is not Stage.RUNNING:
             return
         index = self._gates.open_through(self.view.last_seq)
         if index is not None:
@@ -384,9 +386,13 @@ class Writer:
 
     def _finish(self, now: Now) -> None:
         settled = not self._backlog and self.outbox.empty and self._inflight is None
-        if self.stage is not Stage.OVER or not (settled or self._late(now)):
+        if self.stage is not Stage.OVER or not (settled or self._deadlines.late(now.seconds)):
             return
-        if self.turn.state is TurnState.PARKED and self.turn.needs_writer and not self.draining:
+        if (
+            self.turn.state is TurnState.PARKED
+            and self.turn.needs_writer
+            and not self._deadlines.draining
+        ):
             # It was decided while its suspension was being committed: the next tick goes on.
             self._wait(self._retry.reason, now.seconds)
             return

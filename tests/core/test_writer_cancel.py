@@ -269,3 +269,17 @@ def test_a_new_turn_is_not_hit_by_the_cancel_of_the_last_one() -> None:
     bench.land_all()
     assert not bench.turn.cancelled
     assert "message" in bench.log.types
+
+
+def test_an_attempt_that_cannot_be_told_to_stop_is_heard_out_for_a_moment() -> None:
+    bench = Bench()
+    bench.receive(tool_start())
+    bench.land_all()
+    bench.feed(ins.CancelAsked())
+    bench.land_all()
+    bench.feed(ins.AttemptLost(1))
+    assert bench.all(fx.DropStream) == []
+    bench.receive(tool_end(), done())
+    bench.land_all()
+    assert bench.log.types[-2:] == ["tool_end", "done"]
+    assert '"outcome":"unknown"' not in bench.log.events[-2].data

@@ -226,3 +226,28 @@ def test_a_drain_that_meets_a_newer_owner_is_no_hand_over() -> None:
     bench.taken_over()
     bench.land()
     assert bench.closed == FENCED
+
+
+def test_a_draining_owner_tells_the_next_one_which_gate_stayed_shut() -> None:
+    bench = Bench()
+    bench.receive(tool_start())
+    drain(bench)
+    bench.land_all()
+    assert bench.log.types[-2:] == ["tool_start", "suspended"]
+    assert bench.all(fx.Ack) == []
+    assert bench.turn.resolutions() == (("c1", '{"execute":true}'),)
+    assert bench.closed == RELEASED
+
+
+def test_a_draining_owner_opens_no_gate_while_it_waits_for_a_tool() -> None:
+    bench = Bench()
+    bench.receive(tool_start())
+    bench.land_all()
+    drain(bench)
+    bench.receive(tool_start("c2"))
+    bench.land_all()
+    bench.receive(tool_end())
+    bench.land_all()
+    assert len(bench.all(fx.Ack)) == 1
+    assert bench.log.types[-3:] == ["tool_start", "tool_end", "suspended"]
+    assert bench.closed == RELEASED
