@@ -127,8 +127,6 @@ class Writer:
     def _poll_at(self) -> float:
         return self.lease.confirmed_at + self.settings.poll_seconds
 
-    # --- inputs -----------------------------------------------------------------------------------
-
     def _take(self, item: ins.Input, now: Now) -> None:
         match item:  # a Tick changes nothing by itself
             case ins.Received():
@@ -179,8 +177,7 @@ class Writer:
     def _on_polled(self, item: ins.Polled, now: Now) -> None:
         self._polling = False
         if self._inflight is not None:
-            # The append in flight will meet the same records, and settle itself by them; but when one
-            # is a newer acquire, it can only fail.
+            # The append in flight meets the same records; behind a newer acquire it can only fail.
             if any(isinstance(r, Acquire) and r.epoch > self.view.epoch for r in item.records):
                 self._close(fx.Close(fenced=True))
             return
@@ -227,8 +224,6 @@ class Writer:
             self._effects.append(fx.StopRuntime(self.turn.attempt))
             patience = self.settings.cancel_grace_seconds + self.settings.cancel_patience_seconds
             self._deadlines.stop_at = now.seconds + patience
-
-    # --- the way on -------------------------------------------------------------------------------
 
     def _advance(self, now: Now) -> None:
         if self.stage is Stage.CLOSED:
