@@ -47,7 +47,10 @@ async def _measure(
         runs: dict[str, list[Window]] = {pipe.name: [] for pipe in compared}
         for _ in range(rounds):
             for pipe in compared:
-                runs[pipe.name].append(await pipes.run(pipe, upstream, load))
+                try:
+                    runs[pipe.name].append(await pipes.run(pipe, upstream, load))
+                except pipes.NotMeasured as failure:
+                    print(f"NOT MEASURED: {pipe.name}: {failure}", flush=True)
     return runs
 
 

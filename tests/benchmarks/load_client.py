@@ -84,7 +84,8 @@ class Streams:
         until = time.monotonic() + START_SECONDS
         while min(self._counts.values()) < _FLOWING_EVENTS:
             if time.monotonic() > until:
-                raise TimeoutError("not every turn streams")
+                still = sum(count < _FLOWING_EVENTS for count in self._counts.values())
+                raise TimeoutError(f"{still} turns do not stream, {self.lost} of them have ended")
             self.read(0.1)
 
     def _read(self, number: int) -> None:
@@ -163,7 +164,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     streams = Streams(given.port)
     open_turns(streams, given.kind, given.port, given.turns)
-    streams.read_until_all_flow()
+    try:
+        streams.read_until_all_flow()
+    except TimeoutError as error:
+        raise SystemExit(str(error)) from None
     streams.read(given.warm_up)
     pids = {"edge": given.edge_pid, "runtime": given.runtime_pid, "client": os.getpid()}
     json.dump(asdict(measure(streams, given.seconds, pids)), sys.stdout)

@@ -25,6 +25,10 @@ from tests.support.firestore_emulator import Emulator, find_jar, fresh_project
 WARM_UP_SECONDS = 3.0
 
 
+class NotMeasured(Exception):
+    """A pipe did not stand the load; the message is one line that says how."""
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """What is offered to a pipe."""
@@ -84,7 +88,11 @@ def _pipe(name: str, variables: Mapping[str, str]) -> Pipe:
 
 
 async def run(pipe: Pipe, upstream: Upstream, load: Load) -> Window:
-    """Start a pipe, put the load on it, and return what was measured."""
+    """Start a pipe, put the load on it, and return what was measured.
+
+    Raises:
+        NotMeasured: not every turn streams.
+    """
     with tempfile.TemporaryDirectory() as folder:
         process = edge_process(Path(folder), module=pipe.module, **pipe.variables)
         async with process as edge:
@@ -108,13 +116,16 @@ async def _load(kind: Kind, port: int, edge_pid: int, runtime_pid: int, load: Lo
         *(f"--{name}={value}" for name, value in options.items()),
         env=environment(),
         stdout=PIPE,
+        stderr=PIPE,
     )
     try:
         limit = 2 * START_SECONDS + WARM_UP_SECONDS + load.seconds
-        output, _ = await asyncio.wait_for(client.communicate(), limit)
+        output, errors = await asyncio.wait_for(client.communicate(), limit)
     finally:
         if client.returncode is None:
             client.kill()
+    if client.returncode:
+        raise NotMeasured(errors.decode().strip().rpartition("\n")[2])
     return Window(**json.loads(output))
 
 

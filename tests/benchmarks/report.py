@@ -38,10 +38,10 @@ def _processor() -> str:
 def pipes_table(runs: Mapping[str, Sequence[Window]], baseline: str) -> str:
     """Return one line for each pipe, its runs taken together."""
     head = ["pipe", "CPU us/event", "runs", f"x {baseline}", "events/s", "cores", "RSS MB"]
-    base = _cost(runs[baseline])
+    base = _cost(runs[baseline]) or 1.0
     return _table(
         [*head, "runtime us/event"],
-        [_line(name, windows, base) for name, windows in runs.items()],
+        [_line(name, windows, base) for name, windows in runs.items() if windows],
     )
 
 
