@@ -7,6 +7,7 @@ bounded by the HTTP client's patience.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
@@ -57,6 +58,8 @@ class Client:
     """Body of the newest connection."""
     tidy: bool = False
     """Whether the newest connection came to a clean end."""
+    _unread: deque[Message] = field(default_factory=deque)
+    """What came with the event it left at, should it listen on."""
 
     @property
     def screen(self) -> list[Heard]:
@@ -75,6 +78,7 @@ class Client:
     async def watch(self, port: int, leave: Moment = never, query: str = "") -> bool:
         """Connect once; return whether there was a stream. The socket is dropped when it leaves."""
         self.heard_here, self.raw, self.tidy = 0, b"", False
+        self._unread.clear()
         headers = [("Accept", "text/event-stream")]
         headers += [("Last-Event-ID", self.cursor)] if self.cursor else []
         target = f"/v1/sessions/{self.session_id}/events{query}"
@@ -86,12 +90,15 @@ class Client:
 
     async def listen(self, stream: Exchange, leave: Moment = never) -> None:
         """Take in a stream until it is time to leave, or it ends."""
-        while piece := await stream.data():
-            self.raw += piece
-            for message in stream.parser.feed(piece):
-                self.take(message)
+        while True:
+            while self._unread:
+                self.take(self._unread.popleft())
                 if leave(self):
                     return
+            if not (piece := await stream.data()):
+                break
+            self.raw += piece
+            self._unread.extend(stream.parser.feed(piece))
         self.tidy = True
 
     def take(self, message: Message) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -89,6 +91,7 @@ class Node:
     runtime: Child
     runtime_port: int
     wire: TcpProxy | None = None
+    store_wire: TcpProxy | None = None
 
     def kill(self, shape: Shape) -> None:
         """Kill the edge at once, and its own runtime with it: they are one container."""
@@ -112,6 +115,11 @@ class Scene:
         return [node.port for node in self.nodes]
 
     @property
+    def shape(self) -> Shape:
+        """The shape that goes with the store, so that two scenes show both of each."""
+        return "shared" if self.store.emulator else "own"
+
+    @property
     def ledger(self) -> Path:
         return self.crew.folder / "notes.jsonl"
 
@@ -124,8 +132,10 @@ class Scene:
         for index in range(count):
             at = index % len(runtimes)
             wire = await self.wire(runtime_ports[at]) if wired else None
-            edge = self.start_edge(wire.port if wire else runtime_ports[at], **variables)
-            self.nodes.append(Node(edge, 0, runtimes[at], runtime_ports[at], wire))
+            settings = dict(variables)
+            store_wire = await self._store_wire(settings) if wired else None
+            edge = self.start_edge(wire.port if wire else runtime_ports[at], **settings)
+            self.nodes.append(Node(edge, 0, runtimes[at], runtime_ports[at], wire, store_wire))
         for node in self.nodes:
             node.port = await node.edge.port()
 
@@ -152,6 +162,28 @@ class Scene:
         await wire.open()
         self._wires.append(wire)
         return wire
+
+    async def _store_wire(self, settings: dict[str, str]) -> TcpProxy | None:
+        """Put a proxy between an edge and its store, where there is a wire at all."""
+        if not self.store.emulator:
+            return None
+        wire = await self.wire(int(self.store.emulator.rpartition(":")[2]))
+        settings["FIRESTORE_EMULATOR_HOST"] = f"127.0.0.1:{wire.port}"
+        return wire
+
+    @contextmanager
+    def store_out_of_reach(self, node: Node) -> Iterator[None]:
+        """Let an edge read or write nothing: its wire is stalled, or its file locked for writers."""
+        if node.store_wire is not None:
+            node.store_wire.stall()
+            yield
+            node.store_wire.flow()
+            return
+        assert self.store.path is not None
+        with closing(sqlite3.connect(self.store.path, isolation_level=None)) as lock:
+            lock.execute("BEGIN IMMEDIATE")
+            yield
+            lock.execute("ROLLBACK")
 
     async def session(self, at: int = 0) -> str:
         """Create a session."""
@@ -196,7 +228,8 @@ class Scene:
             rows=self.rows(session_id),
             **acknowledged,
         )
-        assert violations(history) == []
+        found = violations(history)
+        assert not found, "\n".join(found)
         if ended:
             assert history.events()[-1].type in TERMINAL
         return history

@@ -55,8 +55,16 @@ def outcomes(history: History) -> list[str]:
 @pytest.mark.proves(
     "S05", "S35", "S36", "S40", "P-LOG-13", "P-RUN-4", "P-RUN-6", "P-EVT-3", "P-EVT-5"
 )
-@pytest.mark.parametrize("shape", ["own", "shared"])
-async def test_the_other_edge_ends_the_turns_of_a_killed_one(scene: Scene, shape: Shape) -> None:
+async def test_the_other_edge_ends_the_turns_of_a_killed_one(scene: Scene) -> None:
+    await ends_the_turns_of_a_killed_one(scene, scene.shape)
+
+
+@pytest.mark.realtime
+async def test_so_it_does_where_only_the_edge_dies_or_its_runtime_too(scene: Scene) -> None:
+    await ends_the_turns_of_a_killed_one(scene, "own" if scene.shape == "shared" else "shared")
+
+
+async def ends_the_turns_of_a_killed_one(scene: Scene, shape: Shape) -> None:
     await scene.set(2, shape=shape, wired=True)
     text, safe, unsafe = await asyncio.gather(
         watched(scene, TEXT, "token", 3),
@@ -71,3 +79,20 @@ async def test_the_other_edge_ends_the_turns_of_a_killed_one(scene: Scene, shape
     assert told == [["succeeded"], ["succeeded"], ["succeeded", "unknown"], ["unknown"]]
     assert [len(scene.rows(c.session_id)) for c in (text, unsafe)] == [1, 1]
     assert len(scene.rows(gate.session_id)) == 0
+
+
+@pytest.mark.proves("S09", "P-SSE-11", "P-LOG-7", "P-LOG-12", "P-RES-1", "S34")
+async def test_tokens_that_died_with_their_writer_are_taken_back(scene: Scene) -> None:
+    await scene.set(2, shape=scene.shape, wired=True)
+    client = await watched(scene, ({"say": "word", "words": 250, "word_ms": 20},), "token", 5)
+    with scene.store_out_of_reach(scene.nodes[0]):
+        await client.watch(scene.ports[0], saw("token", len(client.screen) + 20))
+        scene.nodes[0].kill(scene.shape)
+    durable = (await scene.events(client.session_id))[-1].seq
+    phantoms = [event.id for event in client.screen if event.seq > durable]
+    await client.follow(scene.ports[1])
+    assert client.told.count("rewind") == 1
+    assert phantoms
+    assert not set(phantoms) & {event.id for event in client.screen}
+    history = await scene.judge(client)
+    assert [(e.epoch, e.seq) for e in client.screen] == [(e.epoch, e.seq) for e in history.events()]
