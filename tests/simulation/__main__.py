@@ -24,7 +24,9 @@ def main() -> int:
         outcome = traced(options.trace, sys.stdout.write)
         sys.stdout.write("\n".join(outcome.violations or ["no violation"]) + "\n")
         return bool(outcome.violations)
-    summary = run_campaign(options.first, options.seeds, processes=options.processes)
+    summary = run_campaign(
+        options.first, options.seeds, processes=options.processes, tell=sys.stderr.write
+    )
     sys.stdout.write(summary.text() + "\n")
     return bool(summary.failures)
 

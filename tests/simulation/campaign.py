@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -97,14 +97,18 @@ def run_seeds(seeds: Iterable[int], *, until: float | None = None) -> Summary:
     return summary
 
 
-def run_campaign(first: int, count: int, *, processes: int) -> Summary:
-    """Run ``count`` seeds from ``first`` on, over several processes."""
+def run_campaign(
+    first: int, count: int, *, processes: int, tell: Callable[[str], object] = lambda _line: None
+) -> Summary:
+    """Run ``count`` seeds from ``first`` on, over several processes; tell of each failure at once."""
     total, began = Summary(), time.perf_counter()
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         for part in pool.map(run_seeds, _chunks(first, count)):
             total.seeds += part.seeds
             total.counts += part.counts
             total.failures += part.failures
+            for outcome in part.failures:
+                tell(f"seed {outcome.seed} fails: {outcome.violations[0]}\n")
     total.seconds = time.perf_counter() - began
     return total
 
