@@ -23,6 +23,8 @@ from tests.simulation.world import World
 from tests.support.virtual_loop import Deadlock, OutOfTime
 
 LIMIT_SECONDS = 1_000.0
+OVERDUE_MAX = 200
+"""A few timers are set for a time that has passed (after a pause, say); hundreds are a spin."""
 DEFECTS = ("tasks_failed", "driver_failed", "log_broken", "append_refused")
 """Counters of the edge that no fault of the world excuses."""
 
@@ -66,6 +68,10 @@ def run_seed(seed: int) -> Outcome:
                 for name in DEFECTS
                 if world.weather.counts[name]
             ]
+            if loop.overdue_timers > OVERDUE_MAX:
+                found.append(
+                    f"{loop.overdue_timers} timers were set that were due: something spins"
+                )
             outcome = Outcome(seed, list(found), world.weather.counts + world.judge.counts)
             outcome.counts["steps"], outcome.counts["virtual_seconds"] = (
                 loop.steps,
