@@ -24,7 +24,6 @@ from google.auth.exceptions import DefaultCredentialsError
 from edge.config import Config, ConfigError, FirestoreChoice, JournalChoice, MemoryChoice
 from edge.core.errors import JournalUnavailable, RuntimeUnavailable
 from edge.core.patience import WriterSettings
-from edge.journal.firestore import FirestoreJournal
 from edge.journal.memory import MemoryJournal
 from edge.journal.sqlite import SqliteJournal
 from edge.ports import Clock, Journal, Runtime, RuntimeInfo
@@ -157,6 +156,9 @@ async def _open_journal(choice: JournalChoice, clock: Clock) -> Journal:
             case MemoryChoice():
                 return MemoryJournal(clock)
             case FirestoreChoice(project, database, emulator_host):
+                # Two thirds of the start-up time and half of the memory: only who needs it pays.
+                from edge.journal.firestore import FirestoreJournal
+
                 return FirestoreJournal.connect(
                     clock, project=project, database=database, emulator_host=emulator_host
                 )
