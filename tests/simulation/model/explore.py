@@ -39,19 +39,17 @@ class Outcome:
 
 
 class Search:
-    """One search. ``limit`` is a number of states, ``seconds`` a time of its own."""
+    """One search. It stops at ``limit`` states."""
 
-    def __init__(self, world: World, *, limit: int = 10**8, progress: bool = True) -> None:
+    def __init__(self, world: World, *, limit: int = 10**8) -> None:
         self._world = world
         self._limit = limit
-        self._progress = progress
         start = world.start()
         self._states = [start]
         self._places = {start: 0}
         self._parents = array("i", [-1])
         self._sources = array("i")
         self._targets = array("i")
-        self._transitions = 0
         self._depth = 0
         self._started_at = time.monotonic()
 
@@ -68,12 +66,11 @@ class Search:
                 if bad is not None:
                     return bad
                 place += 1
-            return self._check_progress() if self._progress else self._outcome(complete=True)
+            return self._check_progress()
 
     def _expand(self, place: int) -> Outcome | None:
         world, before = self._world, self._states[place]
         for step in steps(world, before):
-            self._transitions += 1
             if step.fault is not None:
                 return self._found(step.fault, place, step)
             if step.state.log is not before.log and overwritten(before.log, step.state.log):
@@ -87,9 +84,8 @@ class Search:
                 fault = violated(world, state)
                 if fault is not None:
                     return self._found(fault, place, step)
-            if self._progress:
-                self._sources.append(place)
-                self._targets.append(target)
+            self._sources.append(place)
+            self._targets.append(target)
         return None
 
     def _check_progress(self) -> Outcome:
@@ -120,7 +116,7 @@ class Search:
     ) -> Outcome:
         return Outcome(
             states=len(self._states),
-            transitions=self._transitions,
+            transitions=len(self._sources),
             depth=self._depth,
             seconds=time.monotonic() - self._started_at,
             complete=complete,
@@ -144,11 +140,13 @@ class Search:
 @contextmanager
 def _without_collector() -> Iterator[None]:
     """States hold no cycles, and walking through millions of them again and again takes half the time."""
+    was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if was_on:
+            gc.enable()
 
 
 def _arrivals(sources: array[int], targets: array[int], count: int) -> _Arrivals:

@@ -88,6 +88,8 @@ def _settle(world: World, state: State, index: int) -> Iterator[Step]:
             again = Message(sent.sender, len(state.log.slots) + 1, record)
             moved = edge._replace(read=len(state.log.slots))
             yield send_again(moved, again, "appends the batch again at slot")
+    elif rules.unknown_append == "awaited":
+        return
     elif state.log.at(edge.read + 1) is not None:
         yield from read_slot(world, state, index)
     elif room and rules.resends != "frozen" and holds_events:

@@ -62,13 +62,13 @@ def _by_turn(events: Events, turns: int) -> list[str]:
 
 
 def _cancels(state: State) -> str | None:
-    for canceller in state.cancellers:
-        if canceller.status == ACKNOWLEDGED and canceller.turn not in state.log.cancelled:
-            return "P8 a cancel was acknowledged that is not in the log"
     if state.log.cancelled:
         wanted = {c.turn for c in state.cancellers if c.status != QUIET}
         if not state.log.cancelled <= wanted:
             return "P10 a turn was cancelled that nobody wanted stopped"
+    for canceller in state.cancellers:
+        if canceller.status == ACKNOWLEDGED and canceller.turn not in state.log.cancelled:
+            return "P8 a cancel was acknowledged that is not in the log"
     return None
 
 

@@ -35,7 +35,7 @@ class Rules:
     creates_only: bool = True
     keeps_slots: bool = True
     """A record outlives every append that is still on its way to its slot."""
-    unknown_append: Literal["same_slot", "next_slot", "appended_again"] = "same_slot"
+    unknown_append: Literal["same_slot", "next_slot", "appended_again", "awaited"] = "same_slot"
     """P-LOG-9."""
     resends: Literal["frozen", "grown", "grown_trimmed"] = "frozen"
     """P-LOG-3."""

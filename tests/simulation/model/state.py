@@ -194,6 +194,9 @@ class Scope:
     epochs: int = 3
     """No live owner is taken over beyond this epoch."""
 
+    def __post_init__(self) -> None:
+        assert self.attempts or self.turns == 1, "a second turn needs a runtime"
+
 
 @dataclass(frozen=True, slots=True)
 class World:
