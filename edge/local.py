@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from asyncio.subprocess import PIPE, Process
+from contextlib import suppress
 from dataclasses import replace
 
 from edge.config import Config, ConfigError, SqliteChoice
@@ -37,7 +38,8 @@ def main() -> None:
 
 async def _run(config: Config, stop: asyncio.Event) -> None:
     if isinstance(config.journal, SqliteChoice):
-        config.journal.path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # the journal says in one line what is wrong with its folder
+            config.journal.path.parent.mkdir(parents=True, exist_ok=True)
     child = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

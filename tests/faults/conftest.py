@@ -1,7 +1,8 @@
 """Scenes as fixtures: on SQLite, and on both stores; their processes' logs go into the report.
 
 ``standing`` is for tests that break nothing: its processes serve all of them. A ``scene`` is a
-test's own, to be killed, paused and cut off.
+test's own, to be killed, paused and cut off; as each start takes seconds, the fast suite does so on
+SQLite, and ``make test-realtime`` on Firestore too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tests.support.processes import Crew
 
 ON_SQLITE = "sqlite"
 ON_FIRESTORE = pytest.param("firestore", marks=pytest.mark.emulator)
+ON_FIRESTORE_LATER = pytest.param("firestore", marks=[pytest.mark.emulator, pytest.mark.realtime])
 
 
 def make_store(request: pytest.FixtureRequest, folder: Path) -> Store:
@@ -43,7 +45,7 @@ def standing(
         loop.close()
 
 
-@pytest.fixture(params=[ON_SQLITE, ON_FIRESTORE])
+@pytest.fixture(params=[ON_SQLITE, ON_FIRESTORE_LATER])
 async def scene(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Scene]:
     """A scene without processes yet; whatever it starts is killed at the end."""
     made = Scene(Crew(tmp_path), make_store(request, tmp_path))

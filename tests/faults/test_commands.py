@@ -11,7 +11,7 @@ import pytest
 from edge.core.event import TURN_START
 from tests.faults.client import Client, Moment, saw, saw_events
 from tests.faults.scene import Scene
-from tests.support.http_client import ask, post
+from tests.support.http_client import ask, exchange, post
 
 KEY = "one-key-for-everybody"
 TOLD_STEPS = (
@@ -40,7 +40,7 @@ async def attempts_started(scene: Scene) -> int:
     return sum(int(count[1]) for count in counts if count is not None)
 
 
-@pytest.mark.proves("P-HTTP-4", "P-HTTP-5", "P-LOG-11", "S44", "T48")
+@pytest.mark.proves("P-HTTP-4", "P-HTTP-5", "P-LOG-11", "S44")
 async def test_one_key_sent_twenty_times_to_two_edges_starts_one_turn(standing: Scene) -> None:
     before = await attempts_started(standing)
     session_id = await standing.session()
@@ -82,7 +82,35 @@ async def turn_of(scene: Scene, client: Client) -> str:
     return str(json.loads((await scene.events(client.session_id))[0].data)["turn_id"])
 
 
-@pytest.mark.proves("P-HTTP-10", "P-HTTP-11", "P-EVT-6", "P-LOG-8", "S49", "S54", "S55")
+@pytest.mark.proves("P-HTTP-10", "P-HTTP-11", "P-EVT-6", "P-LOG-8", "S49", "S55")
 async def test_a_stop_at_the_other_edge_holds_at_every_moment(standing: Scene) -> None:
     states = await asyncio.gather(*(stopped_at(standing, moment) for moment in MOMENTS))
     assert set(states) == {"cancelling"}
+
+
+@pytest.mark.proves("T48", "P-SSE-18")
+async def test_a_tab_that_posts_again_when_it_is_shown_sees_the_turn_it_started(
+    standing: Scene,
+) -> None:
+    session_id = await standing.session()
+    steps = [
+        {"tool": "append_note", "args": {"text": "once"}},
+        {"say": "word", "words": 30, "word_ms": 20},
+    ]
+    body = json.dumps({"input": json.dumps(steps), "agent": "script"}).encode()
+    headers = [
+        ("Accept", "text/event-stream"),
+        ("Content-Type", "application/json"),
+        ("Idempotency-Key", KEY),
+    ]
+    target = f"/v1/sessions/{session_id}/turns"
+    hidden, shown = Client(session_id), Client(session_id)
+    async with exchange(standing.ports[0], "POST", target, headers, body) as stream:
+        await hidden.listen(stream, saw("token", 2))
+    async with exchange(standing.ports[1], "POST", target, headers, body) as stream:
+        assert stream.headers["idempotency-replayed"] == "true"
+        await shown.listen(stream)
+    assert shown.finished
+    history = await standing.judge(hidden, shown)
+    assert [e.type for e in history.events()].count(TURN_START) == 1
+    assert len(standing.rows(session_id)) == 1

@@ -28,7 +28,7 @@ async def watched_through(scene: Scene, idle_seconds: float, tool_seconds: float
     return client
 
 
-@pytest.mark.proves("S52", "T21", "P-SSE-10")
+@pytest.mark.proves("T21", "P-SSE-10")
 async def test_a_silent_agent_is_never_cut_by_a_proxy_that_waits_longer_than_a_ping(
     sqlite_scene: Scene,
 ) -> None:
@@ -51,7 +51,8 @@ async def test_so_it_is_with_the_real_interval_and_a_real_proxys_patience(
     await sqlite_scene.judge(client)
 
 
-@pytest.mark.proves("S04", "S50", "S65", "P-HTTP-12")
+@pytest.mark.realtime
+@pytest.mark.proves("S04", "S50", "S52", "P-HTTP-12")
 async def test_a_proxy_that_cuts_and_refuses_costs_a_client_time_and_nothing_else(
     sqlite_scene: Scene,
 ) -> None:
@@ -69,7 +70,7 @@ async def test_a_proxy_that_cuts_and_refuses_costs_a_client_time_and_nothing_els
     await scene.judge(client)
 
 
-@pytest.mark.proves("T14", "T12")
+@pytest.mark.realtime
 async def test_a_client_that_says_it_is_done_sending_is_let_go_and_can_come_back(
     sqlite_scene: Scene,
 ) -> None:

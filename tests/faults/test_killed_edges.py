@@ -52,9 +52,7 @@ def outcomes(history: History) -> list[str]:
     return [json.loads(e.data)["outcome"] for e in history.events() if e.type == "tool_end"]
 
 
-@pytest.mark.proves(
-    "S05", "S35", "S36", "S40", "P-LOG-13", "P-RUN-4", "P-RUN-6", "P-EVT-3", "P-EVT-5"
-)
+@pytest.mark.proves("S05", "S36", "S40", "P-LOG-13", "P-RUN-4", "P-RUN-6", "P-EVT-5")
 async def test_the_other_edge_ends_the_turns_of_a_killed_one(scene: Scene) -> None:
     await ends_the_turns_of_a_killed_one(scene, scene.shape)
 
@@ -81,7 +79,7 @@ async def ends_the_turns_of_a_killed_one(scene: Scene, shape: Shape) -> None:
     assert len(scene.rows(gate.session_id)) == 0
 
 
-@pytest.mark.proves("S09", "P-SSE-11", "P-LOG-7", "P-LOG-12", "P-RES-1", "S34")
+@pytest.mark.proves("P-SSE-11", "P-LOG-7")
 async def test_tokens_that_died_with_their_writer_are_taken_back(scene: Scene) -> None:
     await scene.set(2, shape=scene.shape, wired=True)
     client = await watched(scene, ({"say": "word", "words": 250, "word_ms": 20},), "token", 5)

@@ -19,7 +19,7 @@ STEPS = (
 )
 
 
-@pytest.mark.proves("S41", "S42", "P-LOG-12", "P-LOG-15", "P-RUN-3")
+@pytest.mark.proves("S41", "P-LOG-12")
 async def test_an_owner_that_wakes_after_a_take_over_writes_nothing_and_hangs_up(
     scene: Scene,
 ) -> None:
@@ -44,6 +44,7 @@ async def test_an_owner_that_wakes_after_a_take_over_writes_nothing_and_hangs_up
     await scene.judge(old, new, again)
 
 
+@pytest.mark.realtime
 @pytest.mark.proves("S41", "P-HTTP-11")
 async def test_a_stop_that_was_given_while_its_owner_slept_holds_when_it_wakes(
     sqlite_scene: Scene,

@@ -29,7 +29,7 @@ def attempts(history: History) -> list[int]:
     return [json.loads(e.data)["attempt"] for e in history.events() if e.type == "turn_start"]
 
 
-@pytest.mark.proves("S79", "T09", "T10", "T19", "S69", "P-SSE-15", "P-RUN-11")
+@pytest.mark.proves("S79", "T09", "P-SSE-15", "P-RUN-11")
 async def test_a_container_that_is_told_to_stop_hands_its_turns_over(scene: Scene) -> None:
     await scene.set(2, shape=scene.shape)
     node, other = scene.nodes
@@ -78,7 +78,8 @@ async def test_an_edge_that_drains_does_not_take_back_what_it_handed_over(
     assert attempts(await scene.judge(text)) == [1, 2]
 
 
-@pytest.mark.proves("S59", "P-RUN-2", "P-RUN-10", "S32", "T27")
+@pytest.mark.realtime
+@pytest.mark.proves("S59", "P-RUN-2", "T27")
 async def test_a_runtime_that_dies_or_drains_and_comes_back_goes_on_with_its_turns(
     sqlite_scene: Scene,
 ) -> None:
