@@ -45,6 +45,10 @@ class Window:
     rss_mb: Mapping[str, float]
 
 
+class Refused(Exception):
+    """A turn did not become a stream; the message is its status line."""
+
+
 class Streams:
     """Open streams and what has come through them."""
 
@@ -59,12 +63,19 @@ class Streams:
         self.lost = 0
 
     def open(self, request: bytes) -> None:
-        """Send a request whose answer is a stream."""
-        opened = socket.create_connection(("127.0.0.1", self._port), timeout=10)
+        """Send a request and wait for its answer to begin, so that a start is no burst.
+
+        Raises:
+            Refused: the answer is not a stream.
+        """
+        opened = socket.create_connection(("127.0.0.1", self._port), timeout=START_SECONDS)
         opened.sendall(request)
+        head = opened.recv(_READ_BYTES)
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise Refused(head.partition(b"\r\n")[0].decode())
         opened.setblocking(False)
         self._sockets[opened.fileno()] = opened
-        self._last[opened.fileno()] = b""
+        self._last[opened.fileno()] = head[-1:]
         self._counts[opened.fileno()] = 0
         self._poll.register(opened.fileno(), select.EPOLLIN)
 
@@ -163,10 +174,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.add_argument(f"--{name}", type=float, required=True)
     given = parser.parse_args(arguments)
     streams = Streams(given.port)
-    open_turns(streams, given.kind, given.port, given.turns)
     try:
+        open_turns(streams, given.kind, given.port, given.turns)
         streams.read_until_all_flow()
-    except TimeoutError as error:
+    except (Refused, TimeoutError) as error:
         raise SystemExit(str(error)) from None
     streams.read(given.warm_up)
     pids = {"edge": given.edge_pid, "runtime": given.runtime_pid, "client": os.getpid()}
