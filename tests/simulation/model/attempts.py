@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.simulation.model import runtime
 from tests.simulation.model.agent import numbered
 from tests.simulation.model.records import (
     DONE,
@@ -25,16 +26,6 @@ from tests.simulation.model.records import (
     without_tool_starts,
     writer_id,
 )
-from tests.simulation.model.runtime import (
-    ACK,
-    BEGIN,
-    ENDED,
-    GATED,
-    NEW,
-    RELEASED,
-    STOP,
-    UNTOLD,
-)
 from tests.simulation.model.state import IDLE, Call, Edge, Run, State, Step, World, known
 
 # Where the attempt stands, as ``edge.core.writer.Stage``.
@@ -49,7 +40,9 @@ def stopped(state: State, index: int, edge: Edge, *, takes_back: bool) -> State:
     if edge.stage != RUNNING:
         return moved
     turn = newest_turn(known(state.log, edge) + buffer)
-    return moved._replace(runtime=state.runtime.calls(Call(STOP, turn.number, turn.attempt)))
+    return moved._replace(
+        runtime=state.runtime.calls(Call(runtime.STOP, turn.number, turn.attempt))
+    )
 
 
 def steps(world: World, state: State, index: int) -> Iterator[Step]:
@@ -115,11 +108,11 @@ def _begin(world: World, state: State, index: int, turn: Turn) -> Step:
     edge = state.edges[index]
     if edge.cancelled:
         return _end(world, state, index, turn)
-    phase = NEW
+    phase = runtime.NEW
     if turn.started:
-        phase = ENDED if turn.ended else RELEASED if edge.grant else UNTOLD
+        phase = runtime.ENDED if turn.ended else runtime.RELEASED if edge.grant else runtime.UNTOLD
     me = writer_id(index, edge.life)
-    call = Call(BEGIN, turn.number, turn.attempt, me, phase)
+    call = Call(runtime.BEGIN, turn.number, turn.attempt, me, phase)
     shut = edge.shut and not world.rules.gates_forgotten
     running = edge._replace(stage=RUNNING, shut=shut, grant=False)
     moved = state.with_edge(index, running)._replace(runtime=state.runtime.calls(call))
@@ -127,22 +120,22 @@ def _begin(world: World, state: State, index: int, turn: Turn) -> Step:
 
 
 def _run(world: World, state: State, index: int, turn: Turn) -> Iterator[Step]:
-    edge, name, runtime = state.edges[index], "AB"[index], state.runtime
+    edge, name = state.edges[index], "AB"[index]
     me = writer_id(index, edge.life)
-    run = runtime.runs[turn.number - 1]
+    run = state.runtime.runs[turn.number - 1]
     mine = run is not None and (run.attempt, run.sender) == (turn.attempt, me)
     free = not (edge.buffer and edge.buffer[-1].structural)
     if run is not None and mine and free:
         yield from _stream(world, state, index, turn=turn, run=run)
     durable = not starts_tool(edge.buffer) or not world.rules.tool_waits
     if edge.shut and durable and not edge.cancelled:
-        call = Call(ACK, turn.number, turn.attempt)
+        call = Call(runtime.ACK, turn.number, turn.attempt)
         opened = state.with_edge(index, edge._replace(shut=False))
-        yield Step((name, "opens the gate"), opened._replace(runtime=runtime.calls(call)))
+        yield Step((name, "opens the gate"), opened._replace(runtime=state.runtime.calls(call)))
     asked = any(
-        (call.kind, call.turn, call.attempt) == (BEGIN, turn.number, turn.attempt)
+        (call.kind, call.turn, call.attempt) == (runtime.BEGIN, turn.number, turn.attempt)
         and call.sender == me
-        for call in runtime.wire
+        for call in state.runtime.wire
     )
     waiting = state.with_edge(index, edge._replace(stage=WAITING))
     if not mine and not asked:
@@ -173,21 +166,21 @@ def _stream(world: World, state: State, index: int, *, turn: Turn, run: Run) -> 
 def _said(world: World, edge: Edge, turn: Turn, run: Run) -> Iterator[tuple[str, str | None]]:
     """Yield ``(kind, phase afterwards)``; ``None`` ends the attempt."""
     match run.phase:
-        case "new" if not edge.cancelled:
+        case runtime.NEW if not edge.cancelled:
             if turn.kinds.count(TOKEN) < world.scope.tokens_before:
-                yield TOKEN, NEW
-            yield TOOL_START, GATED
-        case "held":
+                yield TOKEN, runtime.NEW
+            yield TOOL_START, runtime.GATED
+        case runtime.HELD:
             # What a cancel has taken back is not waited for.
             yield (SUSPENDED if turn.started else ""), None
-        case "stopped":
-            yield (NOT_EXECUTED if turn.started else ""), ENDED
-        case "untold":
-            yield UNKNOWN, ENDED
-        case "returned":
-            yield TOOL_END, ENDED
-        case "ended":
+        case runtime.STOPPED:
+            yield (NOT_EXECUTED if turn.started else ""), runtime.ENDED
+        case runtime.UNTOLD:
+            yield UNKNOWN, runtime.ENDED
+        case runtime.RETURNED:
+            yield TOOL_END, runtime.ENDED
+        case runtime.ENDED:
             yield DONE, None
             talks = turn.ended and not edge.cancelled
             if talks and turn.since_end.count(TOKEN) < world.scope.tokens_after:
-                yield TOKEN, ENDED
+                yield TOKEN, runtime.ENDED

@@ -15,6 +15,7 @@ from tests.simulation.model.records import (
     EVENTS,
     Message,
     Record,
+    is_own,
     newest_turn,
     without_tool_starts,
     writer_id,
@@ -121,11 +122,12 @@ def read_slot(world: World, state: State, index: int) -> Iterator[Step]:
     if record is None:
         return
     past = edge._replace(read=edge.read + 1, wait=IDLE, sent=None)
+    by_content = rules.own_record == "content"
     if sent is not None and rules.resends != "frozen" and _looks_sent(record, sent.record):
         found = record if rules.resends == "grown_trimmed" else sent.record
         taken = (name, "finds its epoch and name, takes", found, "as committed")
         yield Step(taken, committed(world, state, index, past, record=found))
-    elif sent is not None and _is_own(world, record, sent.record):
+    elif sent is not None and is_own(record, sent.record, by_content=by_content):
         yield Step(
             (name, "re-reads its slot: own record, committed"),
             committed(world, state, index, past, record=record),
@@ -140,13 +142,6 @@ def read_slot(world: World, state: State, index: int) -> Iterator[Step]:
     else:
         label = (name, "reads", record, f"at slot {edge.read + 1}: fenced, drops its buffer")
         yield from fence(world, state, index, label)
-
-
-def _is_own(world: World, record: Record, sent: Record) -> bool:
-    if record == sent:
-        return True
-    by_content = world.rules.own_record == "content" and sent.kind != CANCEL
-    return by_content and record._replace(writer=sent.writer) == sent
 
 
 def _looks_sent(record: Record, sent: Record) -> bool:

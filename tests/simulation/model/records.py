@@ -79,6 +79,13 @@ def writer_id(edge: int, life: int) -> int:
     return edge + 2 * life
 
 
+def is_own(record: Record, sent: Record, *, by_content: bool) -> bool:
+    """Whether what stands at a slot is what was sent there; ``by_content``: whoever sent it (a mutant)."""
+    if by_content and sent.kind != CANCEL:
+        record = record._replace(writer=sent.writer)
+    return record == sent
+
+
 def show_events(events: Events) -> str:
     """Return the events as a trace prints them."""
     return "[" + " ".join(map(str, events)) + "]"

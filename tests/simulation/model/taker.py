@@ -14,6 +14,7 @@ from tests.simulation.model.records import (
     Event,
     Message,
     Record,
+    is_own,
     writer_id,
 )
 from tests.simulation.model.state import (
@@ -121,12 +122,13 @@ def _settle(world: World, state: State, index: int) -> Iterator[Step]:
     edge, name = state.edges[index], "AB"[index]
     record, sent = state.log.at(edge.read + 1), edge.sent
     assert sent is not None
+    by_content = world.rules.own_record == "content"
     lost = Edge(life=edge.life, wait=RETRY)
     if record is None:
         if len(state.net) < world.scope.in_flight:
             label = (name, "finds its slot free, resends the identical ACQUIRE")
             yield Step(label, state.sending(index, edge._replace(wait=REPLY), sent))
-    elif not _is_own(world, record, sent.record):
+    elif not is_own(record, sent.record, by_content=by_content):
         lost_to = (name, "re-reads its slot:", record, "- lost the slot")
         yield Step(lost_to, state.with_edge(index, lost))
     elif world.rules.late_acquire_reads_on and state.log.epoch > edge.epoch:
@@ -135,12 +137,6 @@ def _settle(world: World, state: State, index: int) -> Iterator[Step]:
     else:
         label = (name, "re-reads its slot: its ACQUIRE is there: owner")
         yield Step(label, state.with_edge(index, owner_after(world, edge, edge.read + 1)))
-
-
-def _is_own(world: World, record: Record, sent: Record) -> bool:
-    if record == sent:
-        return True
-    return world.rules.own_record == "content" and record._replace(writer=sent.writer) == sent
 
 
 def owner_after(world: World, edge: Edge, slot: int) -> Edge:

@@ -56,10 +56,11 @@ def test_everything_that_the_log_has_an_answer_to_happens() -> None:
     told: set[str] = set()
     for budget in (
         Budget(takeover=1, timeout=1),
+        Budget(takeover=1, drop=1),
         Budget(cancel=1, timeout=1),
         Budget(timeout=1, redelivery=1),
     ):
-        told |= happenings(World(PROTOCOL, Scope(budget=budget)))
+        told |= happenings(World(PROTOCOL, Scope(budget=budget, tokens_before=0)))
 
     assert [
         words
