@@ -90,8 +90,9 @@ async def serve(config: Config, stop: asyncio.Event, ready: Callable[[str], None
                 await stop.wait()
                 await registry.drain(config.drain_seconds)
 
+            app = build_app(parts)
             ready(url_of(listener))
-            await serve_http(build_app(parts), listener, drained)
+            await serve_http(app, listener, drained)
         finally:
             await registry.close()
 

@@ -185,9 +185,10 @@ class Registry:
         """Hand every turn over and end every stream resumably, within the deadline. Idempotent."""
         self.draining = True
         rooms = list(self._rooms.values())
-        await asyncio.gather(*(room.drain(deadline_seconds) for room in rooms))
-        for room in rooms:
-            room.send_away(self._rolling)
+        while rooms:
+            await asyncio.gather(*(room.drain(deadline_seconds, self._rolling) for room in rooms))
+            # A request that was let in before may have opened a room, or started a turn.
+            rooms = [r for r in self._rooms.values() if not r.retired or r.driver is not None]
 
     def _rolling(self) -> Reconnect:
         return Reconnect("rolling", self._services.chance.randint(50, 1_500))

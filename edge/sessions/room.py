@@ -48,6 +48,8 @@ class Room:
         self.lock = asyncio.Lock()
         self.driver: Driver | None = None
         self.viewers: dict[Viewer, None] = {}  # in order of arrival
+        self.retired = False
+        """The process is leaving: what it hands over it must not take back."""
         self.dead = False
         """Its memory can no longer be believed: the registry makes a new room."""
         self.appender = Appender(services.journal, session_id, services.chance)
@@ -170,11 +172,6 @@ class Room:
             return None
         return next(iter(self.viewers)).lag_bytes()
 
-    def send_away(self, reconnect: Callable[[], Reconnect]) -> None:
-        """End every stream resumably."""
-        for viewer in self.viewers:
-            viewer.send_away(reconnect())
-
     def _arm_disconnect(self) -> None:
         turn = self.session.turn
         ends = turn is not None and not turn.finished and turn.on_disconnect == "cancel"
@@ -228,7 +225,8 @@ class Room:
         self._follow()
 
     def _follow(self) -> None:
-        if self._follower is None and self.driver is None and not self.dead:
+        idle = self._follower is None and self.driver is None
+        if idle and not self.dead and not self.retired:
             self._follower = self.services.spawn(self._follow_log())
 
     @property
@@ -240,7 +238,7 @@ class Room:
         settings = self.services.settings
         looked_at = float("-inf")
         try:
-            while self._attended and self.driver is None and not self.dead:
+            while self._attended and self.driver is None and not (self.dead or self.retired):
                 pause = (
                     settings.follow_seconds if self.session.busy else settings.idle_follow_seconds
                 )
@@ -361,10 +359,13 @@ class Room:
 
     # --- the end --------------------------------------------------------------------------------------
 
-    async def drain(self, seconds: float) -> None:
-        """Hand over the turn that runs here, if any."""
+    async def drain(self, seconds: float, reconnect: Callable[[], Reconnect]) -> None:
+        """Hand over the turn that runs here, if any, and send the viewers after it."""
+        self.retired = True
         if self.driver is not None:
             await self.driver.drain(seconds)
+        for viewer in self.viewers:
+            viewer.send_away(reconnect())
 
     @property
     def in_use(self) -> bool:
