@@ -82,7 +82,7 @@ async def ends_the_turns_of_a_killed_one(scene: Scene, shape: Shape) -> None:
 @pytest.mark.proves("P-SSE-11", "P-LOG-7")
 async def test_tokens_that_died_with_their_writer_are_taken_back(scene: Scene) -> None:
     await scene.set(2, shape=scene.shape, wired=True)
-    client = await watched(scene, ({"say": "word", "words": 250, "word_ms": 20},), "token", 5)
+    client = await watched(scene, ({"say": "word", "words": 100, "word_ms": 20},), "token", 5)
     with scene.store_out_of_reach(scene.nodes[0]):
         await client.watch(scene.ports[0], saw("token", len(client.screen) + 20))
         scene.nodes[0].kill(scene.shape)

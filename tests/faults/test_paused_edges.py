@@ -15,7 +15,7 @@ STEPS = (
     {"say": "word", "words": 20, "word_ms": 20},
     {"sleep_tool": 1, "safety": "idempotent"},
     {"tool": "append_note", "args": {"text": "once"}},
-    {"say": "word", "words": 120, "word_ms": 20},
+    {"say": "word", "words": 40, "word_ms": 20},
 )
 
 
