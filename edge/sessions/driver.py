@@ -226,13 +226,14 @@ class Driver:
         self.feed(ins.Committed(sent_at))
 
     async def _poll(self, after_slot: int) -> None:
-        sent_at = self._loop.time()
+        # Whoever asks while a read is under way waits for a later one: this may be stale by then.
+        asked, sent_at = list(self._polls), self._loop.time()
         while (page := await self._read(after_slot)) is None:
             await asyncio.sleep(self._services.settings.writer.poll_seconds)
-            sent_at = self._loop.time()
+            asked, sent_at = list(self._polls), self._loop.time()
         self._tail.set_status(Status("ok"))
         self.feed(ins.Polled(sent_at, page.records))
-        self._answer_polls()
+        self._answer_polls(asked)
 
     async def _read(self, after_slot: int) -> Page | None:
         try:
@@ -322,7 +323,7 @@ class Driver:
             # Not one of our tasks: the hint should still go out.
             self._services.spawn(self._renew(released=close.released))
         self._answer_cancels(self._last_word())
-        self._answer_polls()
+        self._answer_polls(self._polls)
         self._on_close(close)
 
     def _last_word(self) -> CancelAnswer | None:
@@ -343,11 +344,11 @@ class Driver:
             else:
                 future.set_result(answer)
 
-    def _answer_polls(self) -> None:
-        waiting, self._polls = self._polls, []
-        for future in waiting:
+    def _answer_polls(self, asked: list[asyncio.Future[None]]) -> None:
+        for future in asked:
             if not future.done():
                 future.set_result(None)
+        self._polls = [future for future in self._polls if not future.done()]
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
