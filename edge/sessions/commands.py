@@ -12,6 +12,7 @@ from base64 import b32encode
 
 from edge.core import drafts
 from edge.core.errors import (
+    Fenced,
     IdempotencyKeyReused,
     JournalUnavailable,
     ToolCallNotFound,
@@ -31,6 +32,9 @@ from edge.sessions.room import TRIES, Room
 
 CONTENTION_TRIES = 20
 """An owner leaves 100 ms between batches: measured, a contender needs three tries at the 99th percentile."""
+
+LOOK_SECONDS = 5.0
+"""How long an owner that is asked about a turn it does not know may take to read on."""
 
 
 def turn_id_for(uid: str, session_id: str, idempotency_key: str) -> str:
@@ -60,7 +64,7 @@ async def start_turn(room: Room, request: TurnRequest) -> TurnStarted:
 
 async def _try_start(room: Room, request: TurnRequest, turn_id: str) -> TurnStarted | None:
     """Append the turn's first record. ``None``: somebody was quicker; look again."""
-    await room.refresh()
+    await _look(room, turn_id)
     if room.session.busy and room.session.turn is not None:
         if room.session.turn.turn_id == turn_id:
             return None  # its entry is there by now
@@ -161,14 +165,15 @@ async def cancel(room: Room, turn_id: str) -> CancelAnswer:
 
 
 async def _try_cancel(room: Room, turn_id: str) -> CancelAnswer | None:
-    await room.refresh()
+    await _look(room, turn_id)
     turn = room.session.turn
+    current = turn is not None and turn.turn_id == turn_id
+    if current and room.driver is not None:
+        return None  # it knows which of its events are durable, the end of the turn among them
     if turn_id in room.session.finished_turns:
         return "done"
-    if turn is None or turn.turn_id != turn_id:
+    if turn is None or not current:
         raise TurnNotFound
-    if room.driver is not None:
-        return None
     if not turn.cancelled:  # rule L8: none is appended if one is there
         view = room.session.view
         record = Cancel(
@@ -202,7 +207,7 @@ async def resolve(room: Room, turn_id: str, call_id: str, decision: str) -> None
 
 
 async def _try_resolve(room: Room, turn_id: str, call_id: str, decision: str) -> bool:
-    await room.refresh()
+    await _look(room, turn_id)
     turn = room.session.turn
     if turn is None or turn.turn_id != turn_id:
         raise TurnNotFound
@@ -234,6 +239,28 @@ async def _try_resolve(room: Room, turn_id: str, call_id: str, decision: str) ->
     if turn.decided:
         await room.acquire()
     return True
+
+
+async def _look(room: Room, turn_id: str) -> None:
+    """Read the log to its end, before anything is said of a turn. Hold the room's lock.
+
+    Raises:
+        Fenced: what this process believes is void; ask the session's next room.
+    """
+    if room.dead:
+        raise Fenced
+    await room.refresh()
+    turn = room.session.turn
+    if room.driver is None or (turn is not None and turn.turn_id == turn_id):
+        return
+    # An owner of another turn may be one that slept through its successors.
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            await room.driver.confirm()
+    except TimeoutError:
+        raise JournalUnavailable("no answer from the journal") from None
+    if room.dead:
+        raise Fenced
 
 
 async def _yield_slot(room: Room) -> None:

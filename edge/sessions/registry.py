@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Coroutine
+from typing import Any, Literal, TypeVar
 
 from edge.core.control import Reconnect
 from edge.core.cursor import Cursor
-from edge.core.errors import Draining, Overloaded, SessionExpired, SessionNotFound
+from edge.core.errors import (
+    Draining,
+    Fenced,
+    JournalUnavailable,
+    Overloaded,
+    SessionExpired,
+    SessionNotFound,
+)
 from edge.core.event import Event
 from edge.core.requests import TurnRequest, TurnStarted, Until
 from edge.core.snapshot import Snapshot
@@ -24,6 +31,11 @@ from edge.sessions.room import Room
 from edge.sessions.services import Services
 from edge.sessions.settings import SessionSettings
 from edge.sessions.viewer import Viewer
+
+T = TypeVar("T")
+
+ROOMS_TRIED = 4
+"""How many losses of the lease one command may meet before its caller is told to come back."""
 
 
 class Registry:
@@ -88,21 +100,34 @@ class Registry:
     async def start_turn(self, uid: str, session_id: str, request: TurnRequest) -> TurnStarted:
         """Start a turn, idempotently; returns once it is durable."""
         self._refuse_when_draining()
-        room = await self._room(uid, session_id)
-        return await self._services.complete(commands.start_turn(room, request))
+        return await self._carry_out(
+            uid, session_id, lambda room: commands.start_turn(room, request)
+        )
 
     async def cancel(self, uid: str, session_id: str, turn_id: str) -> Literal["accepted", "done"]:
         """Stop a turn; returns once no further ``tool_start`` of it can be committed."""
-        room = await self._room(uid, session_id)
-        return await self._services.complete(commands.cancel(room, turn_id))
+        return await self._carry_out(uid, session_id, lambda room: commands.cancel(room, turn_id))
 
     async def resolve(
         self, uid: str, session_id: str, turn_id: str, call_id: str, decision: str
     ) -> None:
         """Decide a tool call that waits for a person or a browser."""
         self._refuse_when_draining()
-        room = await self._room(uid, session_id)
-        await self._services.complete(commands.resolve(room, turn_id, call_id, decision))
+        await self._carry_out(
+            uid, session_id, lambda room: commands.resolve(room, turn_id, call_id, decision)
+        )
+
+    async def _carry_out(
+        self, uid: str, session_id: str, command: Callable[[Room], Coroutine[Any, Any, T]]
+    ) -> T:
+        """Run a command to its end; anew, on the session's next room, if this one's lease was lost."""
+        for _ in range(ROOMS_TRIED):
+            room = await self._room(uid, session_id)
+            try:
+                return await self._services.complete(command(room))
+            except Fenced:
+                continue
+        raise JournalUnavailable("the lease did not come to rest")
 
     async def attach(
         self, uid: str, session_id: str, cursor: Cursor | None, until: Until
