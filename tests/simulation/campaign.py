@@ -46,7 +46,7 @@ LEAST_PER_THOUSAND = {
     "suspensions_input_required": 50,
     "tools_unknown": 10,
     "tools_not_executed": 10,
-    "turns_cancelled_unwatched": 3,
+    "turns_cancelled_unwatched": 1,
     "epochs_after_the_first": 200,
 }
 """How often each thing must have happened in a thousand runs, or they prove too little."""

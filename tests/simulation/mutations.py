@@ -15,6 +15,7 @@ from edge.core.cursor import Cursor
 from edge.core.event import TOOL_START, Event
 from edge.core.gates import Gates
 from edge.core.log import AnyRecord
+from edge.core.outbox import Outbox
 from edge.core.patience import Now
 from edge.core.replay import Attachment, Served
 from edge.core.showing import Showing
@@ -166,13 +167,7 @@ def trust_late_acquires() -> None:
 
 def keep_tool_starts() -> None:
     """Meet a cancel, and send the tool start after it all the same."""
-
-    def _stop(self: Writer, now: Now) -> None:
-        if self.stage is Stage.RUNNING:
-            self._effects.append(fx.StopRuntime(self.turn.attempt))
-            self._cancel_deadline = now.seconds + 10.0
-
-    _replace(Writer, _stop=_stop)
+    _replace(Outbox, take_back_tool_starts=lambda _self: [])
 
 
 def keep_grants() -> None:

@@ -124,10 +124,21 @@ class StoreLink:
     async def read(self, session_id: str, after_slot: int, limit: int) -> Page:
         page = await self._ask(lambda: at_once(self._store.read(session_id, after_slot, limit)))
         if limit == FOUND_LIMIT:  # a viewer's pages, for instance, tell the owner nothing
-            epochs = [record.epoch for record in page.records if isinstance(record, Acquire)]
-            told = self._store.told
-            told[self._edge] = max([told.get(self._edge, 0), *epochs])
+            self._note(page)
         return page
+
+    def _note(self, page: Page) -> None:
+        """Keep the newest epoch that the edge was told of.
+
+        An owner that finds its own events looks no further: it meets what follows at its next append,
+        and what it shows until then is taken back later.
+        """
+        first = page.records[0] if page.records else None
+        if isinstance(first, Events) and first.writer.startswith(self._edge):
+            return
+        epochs = [record.epoch for record in page.records if isinstance(record, Acquire)]
+        told = self._store.told
+        told[self._edge] = max([told.get(self._edge, 0), *epochs])
 
     async def locate(self, session_id: str, seq: int) -> int | None:
         return await self._ask(lambda: at_once(self._store.locate(session_id, seq)))
