@@ -132,7 +132,7 @@ class Browser:
         while True:
             end = await self._connect()
             pause = self._chance.uniform(0.3, 2.0) if end == NOTHING_LEFT else self._away()
-            await asyncio.sleep(pause)
+            await asyncio.sleep(max(pause, self._weather.deserted_for()))
 
     def _away(self) -> float:
         """Nearly always a moment; now and then long enough for a turn to notice."""
@@ -145,7 +145,8 @@ class Browser:
         until: Until = self._chance.choice(("turn_end", "turn_end", "follow"))
         socket.connect(self._session_id, self.cursor, until)
         try:
-            async with asyncio.timeout(0.2 + self._chance.expovariate(1 / 8)):
+            stay = 0.2 + self._chance.expovariate(1 / 8)
+            async with asyncio.timeout(min(stay, self._weather.deserts_in())):
                 while not isinstance(items := await socket.inbox.get(), str):
                     for item in items:
                         self._obey(item)

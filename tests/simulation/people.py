@@ -43,6 +43,8 @@ class Crowd:
     counts: Counter[str]
     answers: bool
     """Whether somebody answers questions, or leaves the turn to wait."""
+    ends_alone: float
+    """How often a turn is to end with its last viewer."""
     acting: int = 0
     """How many are about to do something."""
 
@@ -55,8 +57,7 @@ class Crowd:
                 return
 
     async def _start(self, key: str) -> str | None:
-        ends_alone = self.chance.random() < 0.2
-        policy: OnDisconnect = "cancel" if ends_alone else "continue"
+        policy: OnDisconnect = "cancel" if self.chance.random() < self.ends_alone else "continue"
         asked = request(f"say {key}", key, on_disconnect=policy)
         if self.chance.random() < 0.25:
             self.counts["double_posts"] += 1

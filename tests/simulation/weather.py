@@ -5,6 +5,7 @@ Knows nothing of what travels. All chance of the links comes from here, drawn fr
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -45,6 +46,8 @@ class Weather:
     lies: float
     """How often a look at the head makes a living owner appear dead."""
     outages: list[Outage] = field(default_factory=list)
+    deserted: tuple[float, float] = (math.inf, math.inf)
+    """When nobody watches: from when, until when."""
     counts: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -54,6 +57,17 @@ class Weather:
     def hit(self, probability: float) -> bool:
         """Whether a fault of this probability strikes now."""
         return self.rough and self.chance.random() < probability
+
+    def deserts_in(self) -> float:
+        """Return after how many seconds everybody leaves; infinite if nobody will."""
+        ahead = self.deserted[0] - self.loop.time()
+        return ahead if ahead > 0 else math.inf
+
+    def deserted_for(self) -> float:
+        """Return for how many seconds nobody will come; zero at other times."""
+        begins, ends = self.deserted
+        now = self.loop.time()
+        return ends - now if begins <= now < ends else 0.0
 
     def cut_off(self, edge: str) -> bool:
         now = self.loop.time()

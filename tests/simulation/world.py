@@ -36,6 +36,7 @@ class World:
         self.loop = loop
         self.chance = random.Random(f"{seed}/world")
         self.weather = draw_weather(loop, random.Random(f"{seed}/weather"), list(EDGES))
+        deserted = self._draw_desertion(random.Random(f"{seed}/desertion"))
         self.store = Store(_StoreClock(loop))
         self.judge = Judge(self.store)
         self.ages = self.chance.random() < 0.05
@@ -59,7 +60,16 @@ class World:
             choose=self._any_edge,
             counts=self.weather.counts,
             answers=self.chance.random() < 0.8,
+            ends_alone=0.8 if deserted else 0.2,
         )
+
+    def _draw_desertion(self, chance: random.Random) -> bool:
+        """Decide whether everybody stops watching for a while, longer than a turn may have to bear."""
+        if chance.random() > 0.15:
+            return False
+        begins = chance.uniform(0.5, 10.0)
+        self.weather.deserted = (begins, begins + 15.0)
+        return True
 
     def _draw_settings(self) -> SessionSettings:
         retention_ms = 300_000 if self.ages else 24 * 3600 * 1000
