@@ -19,8 +19,8 @@ FAILED_ONCE = {
     1192: "a newer cursor was reset by an edge that began a turn while the lock was waited for",
     3526: "a look at the log was answered by a read from before it was asked for",
     8210: "an owner that slept through its successors knew no such turn",
-    9606: "a cancel was told of an end that was numbered and not durable",
-    2842: "the same, where the answer came from the folded log instead of the driver",
+    2842: "a cancel was told of an end that was numbered and not durable",
+    9606: "the same",
 }
 """Seeds that found something which has been mended since, and what."""
 
