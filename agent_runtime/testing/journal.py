@@ -111,4 +111,4 @@ class Journal:
         if self._suspended is not None and self._suspended.reason not in _PARKED:
             granted.update(self._suspended.pending)
         execute = {c: Resolution(call_id=c, finished=None) for c in granted}
-        return [r for c, r in (execute | self._decided).items() if c in self._calls]
+        return [*(execute | self._decided).values()]

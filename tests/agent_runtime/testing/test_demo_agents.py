@@ -28,6 +28,8 @@ SCRIPT = [
 SCRIPT_ANSWERS: Setting = {"answers": {"c4": "yes", "c5": "red"}}
 REMINDER: Setting = {"answers": {"c1": True}}
 NOTHING: Setting = {}
+PATIENT: Setting = {"grace_seconds": 10.0, "limit_seconds": 60.0}
+"""A machine that stands still for a moment fails no test."""
 
 CASES = [
     ("assistant", "help", NOTHING),
@@ -58,14 +60,14 @@ def agents(tmp_path: Path) -> dict[str, Agent]:
 async def test_a_demo_agent_is_replayable(
     agents: dict[str, Agent], name: str, said: str, setting: Setting
 ) -> None:
-    await assert_replayable(agents[name], said, **setting)
+    await assert_replayable(agents[name], said, **(PATIENT | setting))
 
 
 @pytest.mark.parametrize(("name", "said", "setting"), CASES)
 async def test_a_demo_agent_is_disposable(
     agents: dict[str, Agent], name: str, said: str, setting: Setting
 ) -> None:
-    await assert_disposable(agents[name], said, **setting)
+    await assert_disposable(agents[name], said, **(PATIENT | setting))
 
 
 async def test_the_shape_of_a_demo_turn(agents: dict[str, Agent]) -> None:

@@ -37,8 +37,8 @@ async def test_a_good_agent_leaves_nothing_wherever_it_is_stopped() -> None:
             side.cancel()
             torn_down += 1
 
-    await assert_disposable(tidy)
-    await assert_disposable(shop, "tea")
+    await assert_disposable(tidy, grace_seconds=10)
+    await assert_disposable(shop, "tea", grace_seconds=10)
     assert torn_down > 20
 
 
@@ -74,9 +74,11 @@ async def test_an_agent_that_ignores_its_cancellation_is_found() -> None:
                 with suppress(asyncio.CancelledError):
                     await released.wait()
 
-    with pytest.raises(AssertionError, match="task 'agent stubborn'"):
-        await assert_disposable(stubborn, after=2, grace_seconds=0.01)
-    released.set()
+    try:
+        with pytest.raises(AssertionError, match="task 'agent stubborn'"):
+            await assert_disposable(stubborn, after=2, grace_seconds=0.01)
+    finally:
+        released.set()
 
 
 async def test_an_agent_that_must_be_cancelled_twice_is_found() -> None:
@@ -108,9 +110,11 @@ async def test_a_tool_that_ignores_its_cancellation_is_found() -> None:
     async def caller(ctx: TurnContext) -> None:
         await ctx.call_tool(work, {})
 
-    with pytest.raises(AssertionError, match=r"tool work \(c1\)"):
-        await assert_disposable(caller, after=2, grace_seconds=0.01, tools={"work": stubborn})
-    released.set()
+    try:
+        with pytest.raises(AssertionError, match=r"tool work \(c1\)"):
+            await assert_disposable(caller, after=2, grace_seconds=0.01, tools={"work": stubborn})
+    finally:
+        released.set()
 
 
 async def test_a_tool_in_a_thread_that_cannot_be_stopped_is_found() -> None:

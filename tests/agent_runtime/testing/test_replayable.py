@@ -109,6 +109,23 @@ async def test_an_agent_that_repeats_a_call_of_unknown_outcome_is_found() -> Non
     ]
 
 
+async def test_a_call_that_a_person_allowed_counts_as_unsafe() -> None:
+    @tool(replay_safety="read_only", approval=True)
+    async def peek() -> int:
+        """Look, if allowed."""
+        return 1
+
+    @agent(tools=[peek])
+    async def pushy(ctx: TurnContext) -> None:
+        try:
+            await ctx.call_tool(peek, {})
+        except ToolOutcomeUnknown:
+            await ctx.call_tool(peek, {})
+
+    with pytest.raises(AssertionError, match=r"the unsafe tool peek ran 2 times with \{\}"):
+        await assert_replayable(pushy, answers=lambda call: True)
+
+
 async def test_a_tool_that_answers_otherwise_each_time_is_told_by_its_call() -> None:
     answers = itertools.count()
 

@@ -89,7 +89,7 @@ async def test_in_suspend_mode_every_checkpoint_ends_its_attempt() -> None:
 
 
 async def test_a_held_gate_suspends_the_attempt_and_the_next_one_runs_the_tool() -> None:
-    run = await run_agent(shop, "tea", hold())
+    run = await run_agent(shop, "tea", hold(), limit_seconds=5)
     assert "suspended(checkpoint c1) turn_start(2)" in shape(run)
     assert len(run.executions) == 2
     assert run.outcome is TurnOutcome.COMPLETED

@@ -180,6 +180,15 @@ def test_every_kind_of_event_has_its_token() -> None:
     )
 
 
+def test_a_message_left_open_is_told_once_for_each_attempt() -> None:
+    deltas = TextDelta("m1", "x"), TextDelta("m1", "y"), ReasoningDelta("m2", "z")
+    again = Event(payload=TurnStarted(), attempt=2, index=1)
+    events = [*stream(TurnStarted(), *deltas), again, *stream(*deltas)]
+    assert shape(events) == (
+        "turn_start partial(m1) partial(m2) turn_start(2) partial(m1) partial(m2)"
+    )
+
+
 async def test_the_shape_of_a_failure_names_its_reason() -> None:
     @agent()
     async def broken(ctx: TurnContext) -> None:
