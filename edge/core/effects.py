@@ -73,6 +73,8 @@ class Close:
     fenced: bool = False
     released: bool = False
     """Handed over on purpose: takers need not wait."""
+    settled: bool = True
+    """Whether everything that was numbered is known to be in the log."""
 
 
 Effect = Append | Show | Begin | Ack | StopRuntime | DropStream | Poll | Renew | Close

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from edge.core.errors import LogBroken
 from edge.core.event import (
     DONE,
     ERROR,
@@ -33,15 +34,22 @@ class Snapshot:
 
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
+        self._start_again()
+
+    def _start_again(self) -> None:
         self._view = LogView()
         self._turns: dict[str, dict[str, Any]] = {}
         self._state: dict[str, str] = {}
         self._items: dict[tuple[str, str], dict[str, Any]] = {}  # (turn, subject) -> item
 
     def apply(self, records: Iterable[AnyRecord]) -> None:
-        """Take in the next records. Raises ``LogBroken`` as ``LogView.apply`` does."""
+        """Take in the next records. What lies before a hole counts as gone, as it does for streams."""
         for record in records:
-            self._view.apply(record)
+            try:
+                self._view.apply(record)
+            except LogBroken:
+                self._start_again()
+                self._view.apply(record)
             if isinstance(record, Events):
                 for event in record.events:
                     self._apply_event(event)
@@ -55,11 +63,12 @@ class Snapshot:
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON-ready snapshot; its shape is in PROTOCOL.md."""
+        turns = self._turns.values()
         return {
             "session_id": self._session_id,
             "cursor": str(cursor_at(self._view.epoch_starts, self._view.last_seq)),
             "first_seq": self._view.first_seq,
-            "turns": list(self._turns.values()),
+            "turns": [{**turn, "items": [_whole(i) for i in turn["items"]]} for turn in turns],
             "state": self._state,
         }
 
@@ -86,7 +95,7 @@ class Snapshot:
             part = "text" if event.type == TOKEN else "reasoning"
             item = self._item(turn, event, {"type": MESSAGE, "message_id": event.subject})
             item["status"] = "streaming"
-            item[part] = item.get(part, "") + body["text"]
+            item.setdefault(part, []).append(body["text"])  # joined when it is asked for
         elif event.type == MESSAGE:
             item = self._item(turn, event, {})
             item.clear()
@@ -114,3 +123,8 @@ class Snapshot:
                 self._state.pop(change["key"], None)
             else:
                 self._state[change["key"]] = change["value_json"]
+
+
+def _whole(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item with its streamed text joined."""
+    return {k: "".join(v) if k in ("text", "reasoning") else v for k, v in item.items()}

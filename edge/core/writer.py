@@ -391,7 +391,7 @@ class Writer:
             # It was decided while its suspension was being committed: the next tick goes on.
             self._wait(self._retry.reason, now.seconds)
             return
-        self._close(fx.Close(released=not self.turn.finished))
+        self._close(fx.Close(released=not self.turn.finished, settled=settled))
 
     def _close(self, close: fx.Close) -> None:
         self.stage = Stage.CLOSED

@@ -28,13 +28,10 @@ from edge.core.turn import TurnState
 from edge.ports import TurnEntry
 from edge.sessions.appending import Settled, TurnExists
 from edge.sessions.driver import CancelAnswer
-from edge.sessions.room import TRIES, Room
+from edge.sessions.room import TRIES, Room, within_patience
 
 CONTENTION_TRIES = 20
 """An owner leaves 100 ms between batches: measured, a contender needs three tries at the 99th percentile."""
-
-LOOK_SECONDS = 5.0
-"""How long an owner that is asked about a turn it does not know may take to read on."""
 
 
 def turn_id_for(uid: str, session_id: str, idempotency_key: str) -> str:
@@ -92,7 +89,7 @@ async def _opened(room: Room, records: list[AnyRecord], settled: Settled) -> Non
         await room.refresh()  # rule L1: whoever acquired after us drives the turn
     mine = room.session.view.holder == room.services.writer
     if mine and room.session.view.last_slot == records[-1].slot:
-        room.drive(fresh=True)
+        await room.drive_or_release()
     elif room.session.busy:
         room.attend()
     room.services.telemetry.count("turns_started")
@@ -254,11 +251,7 @@ async def _look(room: Room, turn_id: str) -> None:
     if room.driver is None or (turn is not None and turn.turn_id == turn_id):
         return
     # An owner of another turn may be one that slept through its successors.
-    try:
-        async with asyncio.timeout(LOOK_SECONDS):
-            await room.driver.confirm()
-    except TimeoutError:
-        raise JournalUnavailable("no answer from the journal") from None
+    await within_patience(room.driver.confirm())
     if room.dead:
         raise Fenced
 

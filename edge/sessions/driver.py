@@ -87,7 +87,7 @@ class Driver:
         self._timer: asyncio.TimerHandle | None = None
         self._room_to_read = asyncio.Event()
         self._cancels: list[asyncio.Future[CancelAnswer]] = []
-        self._polls: list[asyncio.Future[None]] = []
+        self._farewell: asyncio.Task[None] | None = None
         self._appender = Appender(
             services.journal, session_id, services.chance, on_trouble=self._degraded
         )
@@ -124,16 +124,15 @@ class Driver:
 
     async def confirm(self) -> None:
         """Return once the log was read: by then a newer owner has been noticed."""
-        seen: asyncio.Future[None] = self._loop.create_future()
-        self._polls.append(seen)
-        self._spawn(self._poll(self.writer.view.last_slot))
-        await seen
+        await asyncio.wait([self._spawn(self._poll(self.writer.view.last_slot))])
 
     async def drain(self, seconds: float) -> None:
         """Hand the turn over within ``seconds``."""
         self.feed(ins.DrainAsked(self._loop.time() + seconds))
         await asyncio.wait([self.closed], timeout=seconds + 1.0)
         self.abandon()
+        if self._farewell is not None:
+            await asyncio.wait([self._farewell], timeout=1.0)
 
     def abandon(self) -> None:
         """Stop at once, as if the lease were lost."""
@@ -144,13 +143,14 @@ class Driver:
 
     def _judge(self, item: ins.Input) -> None:
         try:
-            effects = self.writer.receive(item, self._now())
+            for effect in self.writer.receive(item, self._now()):
+                self._perform(effect)
         except LogBroken:
             # Whatever stands in the log, it is not what this owner believes: stop like a fenced one.
             self._services.telemetry.count("log_broken")
-            effects = [fx.Close(fenced=True)]
-        for effect in effects:
-            self._perform(effect)
+            self.abandon()
+        except Exception as error:  # noqa: BLE001 - the boundary: it may come from a timer
+            self._failed(error)
 
     def _after(self) -> None:
         """Answer those who wait, and set the one timer."""
@@ -226,14 +226,12 @@ class Driver:
         self.feed(ins.Committed(sent_at))
 
     async def _poll(self, after_slot: int) -> None:
-        # Whoever asks while a read is under way waits for a later one: this may be stale by then.
-        asked, sent_at = list(self._polls), self._loop.time()
+        sent_at = self._loop.time()
         while (page := await self._read(after_slot)) is None:
             await asyncio.sleep(self._services.settings.writer.poll_seconds)
-            asked, sent_at = list(self._polls), self._loop.time()
+            sent_at = self._loop.time()
         self._tail.set_status(Status("ok"))
         self.feed(ins.Polled(sent_at, page.records))
-        self._answer_polls(asked)
 
     async def _read(self, after_slot: int) -> Page | None:
         try:
@@ -321,9 +319,8 @@ class Driver:
         self.closed.set_result(close)
         if not close.fenced:
             # Not one of our tasks: the hint should still go out.
-            self._services.spawn(self._renew(released=close.released))
+            self._farewell = self._services.spawn(self._renew(released=close.released))
         self._answer_cancels(self._last_word())
-        self._answer_polls(self._polls)
         self._on_close(close)
 
     def _last_word(self) -> CancelAnswer | None:
@@ -344,21 +341,19 @@ class Driver:
             else:
                 future.set_result(answer)
 
-    def _answer_polls(self, asked: list[asyncio.Future[None]]) -> None:
-        for future in asked:
-            if not future.done():
-                future.set_result(None)
-        self._polls = [future for future in self._polls if not future.done()]
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)
         self._tasks[task] = None
         task.add_done_callback(self._done)
+        return task
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            # A defect of ours: let somebody else take the turn over rather than hang it.
-            _log.error("turn driver failed", exc_info=error, extra={"session": self._session_id})
-            self._services.telemetry.count("driver_failed")
-            self.abandon()
+            self._failed(error)
+
+    def _failed(self, error: BaseException) -> None:
+        """Stop on a defect of ours: somebody else takes the turn over, rather than that it hangs."""
+        _log.error("turn driver failed", exc_info=error, extra={"session": self._session_id})
+        self._services.telemetry.count("driver_failed")
+        self.abandon()

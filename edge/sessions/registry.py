@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import string
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal, TypeVar
 
@@ -68,6 +69,7 @@ class Registry:
         )
         self._rooms: dict[str, Room] = {}
         self._loading: dict[str, asyncio.Task[Room]] = {}
+        self._opening: set[asyncio.Task[Viewer | None]] = set()
         self._pulse = Pulse(self._beat)
         self.draining = False
 
@@ -134,19 +136,21 @@ class Registry:
     ) -> Viewer | None:
         """Open a viewer after ``cursor``; ``None`` when nothing is left to say."""
         self._refuse_when_draining()
-        if self.streams >= self._services.settings.max_streams:
-            raise Overloaded
-        self._pulse.start()
-        room = await self._room(uid, session_id)
-        viewer = await self._open(room, cursor, until)
-        if room.dead:
-            # It was fenced while it looked: the next room reads what the log says now.
+        for _ in range(ROOMS_TRIED):
             room = await self._room(uid, session_id)
             viewer = await self._open(room, cursor, until)
-        return viewer
+            if not room.dead:
+                return viewer
+            if viewer is not None:
+                viewer.close()  # its room was fenced while it looked; the next one reads on
+        raise JournalUnavailable("the lease did not come to rest")
 
     async def _open(self, room: Room, cursor: Cursor | None, until: Until) -> Viewer | None:
+        if self.streams >= self._services.settings.max_streams:
+            raise Overloaded
         opening = self._services.spawn(room.attach(cursor, until))
+        self._opening.add(opening)  # counted from here on: many may wait for the journal at once
+        opening.add_done_callback(self._opening.discard)
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -156,11 +160,13 @@ class Registry:
 
     @property
     def streams(self) -> int:
-        return sum(len(room.viewers) for room in self._rooms.values())
+        """How many streams are open or being opened."""
+        return sum(len(room.viewers) for room in self._rooms.values()) + len(self._opening)
 
     # --- rooms ----------------------------------------------------------------------------------------
 
     async def _room(self, uid: str, session_id: str) -> Room:
+        self._pulse.start()
         room = self._rooms.get(session_id)
         if room is None or room.dead:
             loading = self._loading.get(session_id)
@@ -235,8 +241,8 @@ def _close_viewer(opening: asyncio.Task[Viewer | None]) -> None:
 
 
 def _new_session_id(chance: random.Random) -> str:
-    """Return 144 random bits, as text that needs no escaping anywhere."""
+    """Return 143 random bits, as text that needs no escaping anywhere and that no store reserves."""
     return "".join(chance.choices(_ID_ALPHABET, k=24))
 
 
-_ID_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+_ID_ALPHABET = string.ascii_letters + string.digits + "-"

@@ -7,10 +7,12 @@ the log, feeds the tail, and turns from follower to owner when an owner's lease 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
 
 from edge.core import effects as fx
-from edge.core.control import Reconnect, ResetReason
+from edge.core.control import Reconnect, ResetReason, Status
 from edge.core.cursor import Cursor
 from edge.core.errors import (
     Fenced,
@@ -26,15 +28,36 @@ from edge.core.replay import Served, decide_attach
 from edge.core.requests import Until
 from edge.core.session import Session
 from edge.core.writer import Writer
-from edge.ports import Head
+from edge.ports import Head, Renewal
 from edge.sessions.appending import Appender
 from edge.sessions.driver import CancelAnswer, Driver
 from edge.sessions.services import Services
 from edge.sessions.tail import Tail
+from edge.sessions.unwatched import Unwatched
 from edge.sessions.viewer import Viewer
 
+_log = logging.getLogger("edge.sessions")
+T = TypeVar("T")
+
+LOOK_EVERY_SECONDS = 1.0
+"""How often a follower looks after the owner, and says that it has viewers."""
+ANSWER_SECONDS = 5.0
+"""How long a caller waits for a driver whose journal does not answer, before it is told to come back."""
 TRIES = 4
 """How often a request's append is tried before the caller is told to come back."""
+
+
+async def within_patience(answer: Awaitable[T]) -> T:
+    """Wait for a driver's answer. What was asked of it stays asked.
+
+    Raises:
+        JournalUnavailable: it did not come in ``ANSWER_SECONDS``.
+    """
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await answer
+    except TimeoutError:
+        raise JournalUnavailable("no answer from the journal") from None
 
 
 class Room:
@@ -56,9 +79,15 @@ class Room:
         self.tail = self._new_tail()
         self.used_at = 0.0
         self._floor_reason: ResetReason = "expired"
+        self._opening = 0
         self._attended_until = 0.0
         self._doubtful_since: float | None = None
-        self._grace: asyncio.TimerHandle | None = None
+        self._unwatched = Unwatched(
+            services,
+            session_id,
+            unwatched=lambda: self.driver is not None and not self.viewers,
+            cancel=self.cancel_here,
+        )
         self._follower: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -136,8 +165,20 @@ class Room:
         Raises:
             TooManyStreams, JournalUnavailable: see there.
         """
-        if len(self.viewers) >= self.services.settings.max_streams_per_session:
+        if self.watchers >= self.services.settings.max_streams_per_session:
             raise TooManyStreams
+        self._opening += 1  # counted from here on: many may wait for the journal at once
+        try:
+            return await self._attach(cursor, until)
+        finally:
+            self._opening -= 1
+
+    @property
+    def watchers(self) -> int:
+        """How many streams are open or being opened."""
+        return len(self.viewers) + self._opening
+
+    async def _attach(self, cursor: Cursor | None, until: Until) -> Viewer | None:
         await self._look(cursor)
         attachment = decide_attach(cursor, self.served())
         ended = not self.tail.busy and attachment.position.seq >= self.tail.last_seq
@@ -145,7 +186,7 @@ class Room:
             return None
         viewer = Viewer(self.services, self, attachment, until)
         self.viewers[viewer] = None
-        self._disarm_disconnect()
+        self._unwatched.stop()
         self._follow()
         return viewer
 
@@ -157,14 +198,14 @@ class Room:
         if self.driver is None or cursor is None:
             return
         if cursor.epoch > self.session.view.epoch:
-            await self.driver.confirm()  # rule L6: somebody may have taken over; read on first
+            await within_patience(self.driver.confirm())  # P-LOG-6: read on first
 
     def leave(self, viewer: Viewer) -> None:
         """Forget a viewer; a turn that was to end with its last one gets its grace period."""
         if viewer not in self.viewers:
             return
         del self.viewers[viewer]
-        self._arm_disconnect()
+        self._unwatched.look(self.session)
 
     def lag_bytes(self) -> int | None:
         """Return how far the only viewer lags; ``None`` unless there is exactly one."""
@@ -172,48 +213,13 @@ class Room:
             return None
         return next(iter(self.viewers)).lag_bytes()
 
-    def _arm_disconnect(self) -> None:
-        turn = self.session.turn
-        ends = turn is not None and not turn.finished and turn.on_disconnect == "cancel"
-        if ends and self._unwatched():
-            self._disarm_disconnect()
-            grace = self.services.settings.disconnect_grace_seconds
-            self._grace = self._loop.call_later(
-                grace, lambda: self.services.spawn(self._cancel_unwatched())
-            )
-
-    def _disarm_disconnect(self) -> None:
-        if self._grace is not None:
-            self._grace.cancel()
-            self._grace = None
-
-    async def _cancel_unwatched(self) -> None:
-        """Stop a turn that nobody watches, on this edge or any other."""
-        if not self._unwatched():
-            return
-        grace = self.services.settings.disconnect_grace_seconds
-        try:
-            head = await self.services.journal.head(self.session_id)
-        except JournalUnavailable:
-            head = None
-        if head is None or head.watched_seconds_ago < grace:
-            self._arm_disconnect()
-        elif self._unwatched():
-            self.services.telemetry.count("turns_cancelled_unwatched")
-            turn = self.session.turn
-            assert turn is not None
-            await self.cancel_here(turn.turn_id)
-
-    def _unwatched(self) -> bool:
-        return self.driver is not None and not self.viewers
-
     async def cancel_here(self, turn_id: str) -> CancelAnswer | None:
         """Stop a turn that this process drives; ``None`` if it does not, or lost the lease meanwhile."""
         turn = self.session.turn
         if self.driver is None or turn is None or turn.turn_id != turn_id:
             return None
         try:
-            return await self.driver.cancel()
+            return await within_patience(self.driver.cancel())
         except Fenced:
             return None
 
@@ -245,12 +251,18 @@ class Room:
                 try:
                     async with self.lock:
                         await self.refresh()
-                    if self._loop.time() - looked_at >= settings.writer.ttl_seconds / 15:
+                    if self._loop.time() - looked_at >= LOOK_EVERY_SECONDS:
                         looked_at = self._loop.time()
                         await self._look_after_owner()
+                    self.tail.set_status(Status("ok"))
                 except JournalUnavailable:
                     self.services.telemetry.count("journal_unavailable")
+                    self.tail.set_status(Status("degraded"))
                 await asyncio.sleep(pause * (0.9 + 0.2 * self.services.chance.random()))
+        except Exception as error:  # noqa: BLE001 - the boundary of a task that nobody awaits
+            # Whatever this is, a stream that only pings is worse than one that is opened again.
+            _log.error("a follower failed", exc_info=error, extra={"session": self.session_id})
+            self._die()
         finally:
             self._follower = None
 
@@ -323,6 +335,16 @@ class Room:
         kept = self.services.clock.now_ms() + self.services.settings.writer.retention_ms
         return max(self.session.view.expire_at_ms, kept)
 
+    async def drive_or_release(self) -> None:
+        """Start the driver of a turn that was just begun; a leaving process hands it on at once."""
+        if not self.retired:
+            self.drive(fresh=True)
+            return
+        view, turn = self.session.view, self.session.turn
+        assert turn is not None
+        released = Renewal(view.epoch, view.last_slot, turn.turn_id, "running", released=True)
+        await self.services.journal.renew(self.session_id, released)
+
     def drive(self, *, fresh: bool) -> None:
         """Start the driver of the session's turn. The newest ``Acquire`` is this process's."""
         now = Now(self._loop.time(), self.services.clock.now_ms())
@@ -344,18 +366,22 @@ class Room:
             on_close=self._driver_closed,
         )
         self.driver.start()
-        if not fresh:
-            self._arm_disconnect()
+        self._unwatched.look(self.session)  # a viewer may never come
 
     def _driver_closed(self, close: fx.Close) -> None:
         self.driver = None
-        if close.fenced:
-            # What this process showed and believed beyond the log is void. Streams end without a word:
-            # their clients come back with a cursor, and the attach table does the rest.
-            self.dead = True
-            self.tail.close()
+        if close.fenced or not close.settled:
+            self._die()
         elif self._attended:
             self._follow()
+
+    def _die(self) -> None:
+        """Stop believing what this process showed and knew beyond the log.
+
+        Streams end without a word: clients come back with a cursor, and the attach table does the rest.
+        """
+        self.dead = True
+        self.tail.close()
 
     # --- the end --------------------------------------------------------------------------------------
 

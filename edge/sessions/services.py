@@ -6,6 +6,7 @@ Knows nothing of any single session.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from edge.core.event import Event
 from edge.ports import Clock, Journal, Runtime, Telemetry
 from edge.sessions.settings import SessionSettings
 
+_log = logging.getLogger("edge.sessions")
 T = TypeVar("T")
 
 
@@ -54,7 +56,8 @@ class Services:
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.pop(task, None)
-        # Retrieving the exception here keeps the loop quiet about one that nobody waited for.
-        if not task.cancelled() and isinstance(task.exception(), EdgeError | None):
+        # An EdgeError is an answer to whoever waits; anything else is a defect of ours.
+        if task.cancelled() or isinstance(task.exception(), EdgeError | None):
             return
+        _log.error("a task failed", exc_info=task.exception())
         self.telemetry.count("tasks_failed")

@@ -1,0 +1,180 @@
+"""What must not happen when something else goes wrong at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from edge.core.errors import JournalUnavailable, LogBroken, Overloaded, TooManyStreams
+from edge.ports import Page, Renewal
+from edge.sessions.settings import SessionSettings
+from tests.edge.sessions.test_takeover import TwoEdges, talk
+from tests.support.faulty_journal import Fault, FaultyJournal
+from tests.support.house import UID, Client, edge, log_events, memory_journal, request
+from tests.support.runtime_double import Attempt, RuntimeDouble
+from tests.support.virtual_loop import elapse, run_virtual
+
+
+async def short(attempt: Attempt) -> None:
+    await attempt.say("m1", ["Hi."], every_seconds=2.0)
+
+
+async def long_tool(attempt: Attempt) -> None:
+    await attempt.tool("c1", 300.0)
+
+
+@pytest.mark.proves("P-HTTP-10")
+def test_a_cancel_is_never_told_of_an_end_that_a_leaving_owner_could_not_commit() -> None:
+    async def main() -> None:
+        edges = TwoEdges(short)
+        session_id = await edges.start()
+        await elapse(1.0)
+        lost = {"append": Fault.LOST}
+        edges.wire_a.plan = lambda method, n: lost.get(method)
+        await elapse(2.0)  # the end of the turn is numbered, and cannot be appended
+        turn_id = edges.runtime_a.calls[0].ref.turn_id
+        await edges.a.drain(2.0)
+        with pytest.raises(JournalUnavailable):
+            await edges.a.cancel(UID, session_id, turn_id)
+        assert (await log_events(edges.journal, session_id))[-1].type != "done"
+        await edges.a.close()
+        await edges.close()
+
+    run_virtual(main())
+
+
+@pytest.mark.proves("P-HTTP-15")
+def test_a_cancel_at_an_owner_whose_journal_is_away_is_not_left_without_an_answer() -> None:
+    async def main() -> None:
+        journal = FaultyJournal(memory_journal())
+        registry = edge(journal, RuntimeDouble(long_tool))
+        session_id = await registry.create_session(UID)
+        turn_id = (await registry.start_turn(UID, session_id, request())).turn_id
+        await elapse(1.0)
+        journal.lose()
+        async with asyncio.timeout(10.0):
+            with pytest.raises(JournalUnavailable):
+                await registry.cancel(UID, session_id, turn_id)
+        journal.heal()
+        client = Client()
+        await client.watch_to_end(registry, session_id=session_id)
+        assert '"outcome":"cancelled"' in client.view[-1].data  # what was asked stays asked
+        await registry.close()
+
+    run_virtual(main())
+
+
+def test_a_follower_that_reads_what_it_cannot_understand_ends_its_streams() -> None:
+    async def main() -> None:
+        edges = TwoEdges(long_tool)
+        session_id = await edges.start()
+        viewer = await edges.b.attach(UID, session_id, None, "turn_end")
+        assert viewer is not None
+        await viewer.next()
+
+        async def unreadable(session_id: str, after_slot: int, limit: int) -> Page:
+            raise LogBroken("a record of a newer kind")
+
+        edges.journal.read = unreadable  # type: ignore[method-assign]
+        async with asyncio.timeout(30.0):
+            while await viewer.next() is not None:
+                pass
+        viewer.close()
+        await edges.a.close()
+        await edges.close()
+
+    run_virtual(main())
+
+
+def test_a_leaving_owner_waits_until_its_release_is_written() -> None:
+    async def main() -> None:
+        edges = TwoEdges(talk)
+        session_id = await edges.start()
+        renew_now = edges.journal.renew
+
+        async def slow_renew(session_id: str, renewal: Renewal) -> None:
+            await elapse(0.3)
+            await renew_now(session_id, renewal)
+
+        edges.journal.renew = slow_renew  # type: ignore[method-assign]
+        await elapse(1.0)
+        await edges.a.drain(5.0)
+        await edges.a.close()
+        head = await edges.journal.head(session_id)
+        assert head is not None
+        assert head.renewed_seconds_ago == float("inf")
+        await edges.close()
+
+    run_virtual(main())
+
+
+def test_streams_that_wait_for_the_journal_count_towards_the_limits() -> None:
+    async def main(settings: SessionSettings, refusal: type[Exception]) -> None:
+        registry = edge(memory_journal(), RuntimeDouble(talk), settings)
+        session_id = await registry.create_session(UID)
+        await registry.start_turn(UID, session_id, request())
+        read_now = registry._services.journal.read
+
+        async def slow_read(session_id: str, after_slot: int, limit: int) -> Page:
+            await elapse(1.0)
+            return await read_now(session_id, after_slot, limit)
+
+        registry._services.journal.read = slow_read  # type: ignore[method-assign]
+        calls = [registry.attach(UID, session_id, None, "turn_end") for _ in range(50)]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        assert sum(isinstance(answer, refusal) for answer in answers) == 45
+        await registry.close()
+
+    run_virtual(main(SessionSettings(max_streams=5), Overloaded))
+    run_virtual(main(SessionSettings(max_streams_per_session=5), TooManyStreams))
+
+
+@pytest.mark.proves("P-HTTP-12")
+def test_a_turn_that_is_to_end_with_its_viewers_ends_even_if_none_ever_came() -> None:
+    async def main() -> None:
+        journal = memory_journal()
+        registry = edge(journal, RuntimeDouble(long_tool))
+        session_id = await registry.create_session(UID)
+        await registry.start_turn(UID, session_id, request(on_disconnect="cancel"))
+        await elapse(30.0)
+        assert (await log_events(journal, session_id))[-1].type == "done"
+        await registry.close()
+
+    run_virtual(main())
+
+
+def test_rooms_that_nobody_streams_from_do_not_stay_for_ever() -> None:
+    async def main() -> None:
+        registry = edge(memory_journal(), RuntimeDouble(short))
+        for _ in range(20):
+            session_id = await registry.create_session(UID)
+            await registry.start_turn(UID, session_id, request())
+        await elapse(120.0)
+        assert registry._rooms == {}
+        await registry.close()
+
+    run_virtual(main())
+
+
+def test_a_defect_in_a_driver_hands_its_turn_on_instead_of_hanging_it() -> None:
+    async def main() -> None:
+        edges = TwoEdges(talk)
+        session_id = await edges.start()
+        await elapse(0.5)
+        room = edges.a._rooms[session_id]
+        assert room.driver is not None
+
+        def broken(*_: object) -> None:
+            raise ValueError("a defect")
+
+        room.driver.writer.receive = broken  # type: ignore[method-assign,assignment]
+        await elapse(2.0)
+        assert room.driver is None
+        client = Client()
+        await client.watch_to_end(edges.b, session_id=session_id)
+        assert client.view == await log_events(edges.journal, session_id)
+        await edges.a.close()
+        await edges.close()
+
+    run_virtual(main())
