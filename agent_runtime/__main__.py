@@ -1,7 +1,7 @@
 """``python -m agent_runtime``: the process. The only reader of the environment and of the clock.
 
-Exit codes: 0 after an orderly stop, 1 when it cannot listen, 2 when its configuration or one of its
-agents is unusable. Each failure is one line on stderr.
+Exit codes: 0 after an orderly stop, 1 when it cannot listen or could not stop in time, 2 when its
+configuration or one of its agents is unusable. Each failure is one line on stderr.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Mapping
 
 # Before grpc is imported: its C core would add lines of its own to ours.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-from agent_runtime.agent import AgentLoadError, load_agents
+from agent_runtime.agent import Agent, AgentLoadError, load_agents
 from agent_runtime.config import Config, ConfigError
 from agent_runtime.server import PortUnavailable, Server
 
-Loops = Callable[[], asyncio.AbstractEventLoop]
+STOP_SECONDS = 9.75
+"""Cloud Run kills a process 10 s after SIGTERM; leaving by itself is better."""
 
 
 def main() -> int:
@@ -34,38 +35,36 @@ def main() -> int:
         agents = load_agents(config.agents)
     except (ConfigError, AgentLoadError) as error:
         return _refuse(error, 2)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        server_of = lambda: Server(  # noqa: E731
-            config, agents, instance_id=uuid.uuid4().hex, wall_clock=time.time
-        )
-        try:
-            runner.run(_serve(server_of))
-        except PortUnavailable as error:
-            return _refuse(error, 1)
-    return 0
+    try:
+        stopped = _new_loop().run_until_complete(_serve(config, agents))
+    except PortUnavailable as error:
+        return _refuse(error, 1)
+    return 0 if stopped else 1
 
 
-async def _serve(make_server: Callable[[], Server]) -> None:
-    stopped = asyncio.Event()
+async def _serve(config: Config, agents: Mapping[str, Agent]) -> bool:
+    """Return whether the server came to its end in time."""
+    stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
-    server = make_server()
+        loop.add_signal_handler(number, stop.set)
+    server = Server(config, agents, instance_id=uuid.uuid4().hex, wall_clock=time.time)
     address = await server.start()
     print(f"agent_runtime listening on {address}", flush=True)
-    await stopped.wait()
-    if not await server.stop():
-        # The runner would wait for ever for a tool that ignores its cancellation.
-        logging.getLogger(__name__).warning("left running: a tool ignored its cancellation")
-        os._exit(0)
+    await stop.wait()
+    stopping = asyncio.create_task(server.stop())
+    await asyncio.wait({stopping}, timeout=STOP_SECONDS)
+    if stopping.done():
+        stopping.result()
+    return stopping.done()
 
 
-def _loop_factory() -> Loops | None:
+def _new_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
+    except ImportError:  # not on every platform
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 def _refuse(error: Exception, code: int) -> int:
@@ -74,4 +73,9 @@ def _refuse(error: Exception, code: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Whatever still runs is an agent or a tool that ignored its cancellation, or sits in a thread;
+    # asyncio's own shutdown, and Python's, would wait for it for ever.
+    os._exit(code)

@@ -116,7 +116,10 @@ class Attempt:
         return self._calls.running_ids
 
     def start(self, ended: Callable[[], None]) -> None:
-        """Begin to run. ``ended`` is called when nothing of the attempt runs any more."""
+        """Begin to run. ``ended`` is called at the end of the attempt.
+
+        What ignores its cancellation for longer than the grace is left behind and may still run.
+        """
         self._emitter.emit(TurnStarted(instance_id=self._instance_id))
         for finished in self._ledger.unsettled:
             self._emitter.emit(finished)
@@ -207,7 +210,7 @@ class Attempt:
         self._emitter.seal(finish)
 
     async def _reap(self) -> None:
-        """Leave no task behind, not even after an abandonment."""
+        """Stop what still runs, as after an abandonment, and wait for it within the grace."""
         self._calls.stop_all()
         await self._stop_tasks(self.options.grace_seconds)
 

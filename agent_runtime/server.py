@@ -84,9 +84,8 @@ class Server:
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
         return f"{host}:{port}"
 
-    async def stop(self) -> bool:
-        """Drain and stop listening. ``False``: something ignored its cancellation and still runs."""
+    async def stop(self) -> None:
+        """Drain and stop listening; what ignores its cancellation is left running."""
         await self._health.enter_graceful_shutdown()
-        clean = await self._service.drain(self._config.drain_seconds)
+        await self._service.drain(self._config.drain_seconds)
         await self._server.stop(LAST_WRITES_SECONDS)
-        return clean

@@ -7,8 +7,8 @@ everything is an event, and only an attempt that was superseded or abandoned end
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -31,8 +31,6 @@ from agent_runtime.wire import (
     encode_event,
     seconds_or,
 )
-
-logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 0.5
 """How long abandoned agents and tools may take to notice when the process ends."""
@@ -81,7 +79,7 @@ class AgentRuntimeService(rpc.AgentRuntimeServiceServicer):
         self._attempts: dict[TurnKey, Attempt] = {}
         """The attempt of each turn that owns its stream here."""
         self._alive: set[Attempt] = set()
-        """Every attempt of which something still runs, abandoned ones included."""
+        """Every attempt that has not ended, abandoned ones included."""
         self._draining = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -142,28 +140,24 @@ class AgentRuntimeService(rpc.AgentRuntimeServiceServicer):
         attempt.cancel(request.reason, None if grace is None else max(0.0, seconds_or(grace, 0.0)))
         return pb.CancelTurnResponse()
 
-    async def drain(self, deadline_seconds: float) -> bool:
+    async def drain(self, deadline_seconds: float) -> None:
         """Refuse new turns, suspend the running ones between tool bodies, abandon what is left.
 
-        Returns when nothing runs any more, or a moment after the deadline: then ``False`` if
-        something ignored its cancellation and still runs.
+        Returns when all have ended, or a moment after the deadline. An agent or a tool that ignores
+        its cancellation may still run then; only the end of the process stops it.
         """
         self._draining = True
         for attempt in list(self._attempts.values()):
             attempt.drain()
-        if await self._becomes_idle(deadline_seconds):
-            return True
+        await self._idle_within(deadline_seconds)
         for attempt in list(self._alive):
             attempt.abandon()
-        return await self._becomes_idle(STOP_SECONDS)
+        await self._idle_within(STOP_SECONDS)
 
-    async def _becomes_idle(self, timeout_seconds: float) -> bool:
-        try:
+    async def _idle_within(self, timeout_seconds: float) -> None:
+        with suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await self._idle.wait()
-        except TimeoutError:
-            return False
-        return True
 
     async def _begin(
         self, request: pb.RunTurnRequest | pb.ResumeTurnRequest, ledger: Ledger, context: Context

@@ -114,6 +114,25 @@ async def test_a_tool_that_outlives_the_drain_costs_no_orderly_exit() -> None:
         assert ends(await turn.resume().rest()) == {"c1": "UNKNOWN"}
 
 
+@pytest.mark.proves("P-RUN-11")
+@pytest.mark.parametrize("tool", ["deaf", "stuck"])
+@pytest.mark.parametrize("cancelled", [True, False])
+async def test_a_tool_that_cannot_be_stopped_holds_up_no_exit(tool: str, cancelled: bool) -> None:
+    stubborn = "tests.agent_runtime.stubborn:stubborn"
+    async with launched(AGENT_RUNTIME_AGENTS=stubborn, AGENT_RUNTIME_DRAIN_SECONDS="0.2") as (
+        process,
+        stub,
+    ):
+        turn = Turn(stub, "t", tool).start()
+        await turn.ack((await turn.until("tool_call_started")).index)
+        await turn.until("tool_call_progress")
+        if cancelled:
+            await turn.cancel(grace_seconds=0.05)
+            assert ends(await turn.rest()) == {"c1": "UNKNOWN"}
+        process.send_signal(signal.SIGTERM)
+        assert await soon(process.wait()) == 0
+
+
 @pytest.mark.proves("S36", "S40")
 async def test_a_killed_process_does_not_make_a_note_twice(tmp_path: Path) -> None:
     notes = tmp_path / "notes.jsonl"
