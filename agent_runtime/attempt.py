@@ -23,7 +23,7 @@ from typing import Any
 from agent_runtime.agent import Agent
 from agent_runtime.calls import Calls
 from agent_runtime.context import TurnContext
-from agent_runtime.errors import TokenLimitReached, TurnFailed
+from agent_runtime.errors import TokenLimitReached, TurnFailed, fit_problem
 from agent_runtime.events import (
     CheckpointMode,
     Problem,
@@ -134,7 +134,7 @@ class Attempt:
     def cancel(self, reason: str, grace_seconds: float | None) -> None:
         """Stop the turn for its user. Idempotent; without effect once the attempt is ending."""
         grace = self.options.grace_seconds if grace_seconds is None else grace_seconds
-        problem = Problem(reason="CANCELLED", message=reason)
+        problem = fit_problem(Problem(reason="CANCELLED", message=reason))
         self._end(TurnFinished(outcome=TurnOutcome.CANCELLED, problem=problem), grace)
 
     def drain(self) -> None:

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from agent_runtime.calls import Calls
-from agent_runtime.errors import ModelCallLimitReached
+from agent_runtime.errors import ModelCallLimitReached, fit_problem
 from agent_runtime.events import (
     CustomEvent,
     ErrorReported,
@@ -151,12 +151,10 @@ class TurnContext:
     ) -> None:
         """Report that something failed and the turn goes on. ``message`` is for developers only."""
         problem = Problem(
-            reason=reason,
-            message=clean_text(message),
-            user_message=clean_text(user_message),
-            retryable=retryable,
+            reason=reason, message=message, user_message=user_message, retryable=retryable
         )
-        await self._emit_once("notice", self._ledger.turn.notices, ErrorReported(problem=problem))
+        reported = ErrorReported(problem=fit_problem(problem))
+        await self._emit_once("notice", self._ledger.turn.notices, reported)
 
     def begin_model_call(self) -> None:
         """Count a model call about to be made; not needed for a recorded one.

@@ -5,7 +5,10 @@ Knows nothing of the wire. No message here holds a prompt, an argument or a resu
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent_runtime.events import Outcome, Problem
+from agent_runtime.limits import MAX_NOTE_CHARACTERS, clean_text
 
 
 class ToolError(Exception):
@@ -21,11 +24,9 @@ class ToolError(Exception):
         self, user_message: str, *, reason: str = "TOOL_ERROR", retryable: bool = False
     ) -> None:
         super().__init__(reason)
-        self.problem = Problem(
-            reason=reason,
-            message=type(self).__name__,
-            user_message=user_message,
-            retryable=retryable,
+        message = type(self).__name__
+        self.problem = fit_problem(
+            Problem(reason=reason, message=message, user_message=user_message, retryable=retryable)
         )
 
 
@@ -62,11 +63,9 @@ class TurnFailed(Exception):
 
     def __init__(self, reason: str, *, user_message: str = "", retryable: bool = False) -> None:
         super().__init__(reason)
-        self.problem = Problem(
-            reason=reason,
-            message=type(self).__name__,
-            user_message=user_message,
-            retryable=retryable,
+        message = type(self).__name__
+        self.problem = fit_problem(
+            Problem(reason=reason, message=message, user_message=user_message, retryable=retryable)
         )
 
 
@@ -84,6 +83,23 @@ class ModelCallLimitReached(Exception):
 
 class UnusableHistory(ValueError):
     """The history handed over cannot be the journal of this turn."""
+
+
+def fit_problem(problem: Problem) -> Problem:
+    """Return a problem in an author's words so that it can be sent: cleaned, and cut to a note.
+
+    It is never refused, because a tool may have had its effect before it said this.
+    """
+    return replace(
+        problem,
+        reason=_fit(problem.reason),
+        message=_fit(problem.message),
+        user_message=_fit(problem.user_message),
+    )
+
+
+def _fit(text: str) -> str:
+    return clean_text(text)[:MAX_NOTE_CHARACTERS]
 
 
 def failure_for(tool: str, outcome: Outcome, problem: Problem) -> ToolFailed:
