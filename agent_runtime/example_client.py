@@ -9,7 +9,7 @@ It does by hand what the contract asks of a caller, and no more:
 2. acknowledge a checkpoint only once its ToolCallStarted is kept;
 3. take a stream without a last word for a crash, whatever its status, and resume from the journal
    with the next attempt number;
-4. answer what a person is asked for.
+4. answer what a person is asked for, and refuse what it cannot do: it has no tools of its own.
 
 Replies to questions are read from the terminal. The target is the first of ``--target`` and
 ``127.0.0.1:50051``.
@@ -100,16 +100,19 @@ async def run_turn(
 
 
 def resolve(suspended: pb.TurnSuspended, answer: Answer) -> list[pb.ToolCallResolution]:
-    """Decide about the calls that a suspended attempt left: run them, or ask the person."""
+    """Decide about the calls that a suspended attempt left: run, ask the person, or refuse."""
     pending = suspended.pending_tool_call_ids
-    if suspended.reason != pb.SUSPEND_REASON_INPUT_REQUIRED:
+    if suspended.reason in (pb.SUSPEND_REASON_CHECKPOINT, pb.SUSPEND_REASON_DRAINING):
         return [pb.ToolCallResolution(tool_call_id=call_id, execute=True) for call_id in pending]
+    if suspended.reason != pb.SUSPEND_REASON_INPUT_REQUIRED:
+        # A tool that its client runs, or a reason from the future. Executing it would suspend again.
+        return [_refused(call_id, "CLIENT_TOOLS_UNSUPPORTED") for call_id in pending]
     call_id, reply = pending[0], answer(suspended.prompt)
     if not suspended.prompt.startswith("Allow"):
-        return [_finished(call_id, pb.TOOL_OUTCOME_SUCCEEDED, reply)]
+        return [_answered(call_id, reply)]
     if reply.strip().lower() in ("y", "yes"):
         return [pb.ToolCallResolution(tool_call_id=call_id, execute=True)]
-    return [_finished(call_id, pb.TOOL_OUTCOME_NOT_EXECUTED, "")]
+    return [_refused(call_id, "DENIED")]
 
 
 async def _run_attempt(
@@ -120,20 +123,34 @@ async def _run_attempt(
 ) -> pb.AgentEvent | None:
     """Run one attempt; return its last word, or ``None`` if it had none."""
     turn = journal.begin_attempt()
+    call = _call(stub, journal, turn, resolutions)
     try:
-        async for event in _events(_call(stub, journal, turn, resolutions)):
+        async for event in _events(call):
             kept = journal.keep(event)
             show(event)
-            if event.tool_call_started.checkpoint_required and kept:
-                await stub.AckCheckpoint(
-                    pb.AckCheckpointRequest(turn=turn, committed_index=event.index)
-                )
             if event.HasField("turn_finished") or event.HasField("turn_suspended"):
                 return event
+            must_acknowledge = kept and event.tool_call_started.checkpoint_required
+            if must_acknowledge and not await _acknowledge(stub, turn, event.index):
+                return None
     except grpc.aio.AioRpcError as error:
         if error.code() in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND):
             raise  # the same request would be refused again
+    finally:
+        call.cancel()  # without effect on a stream that has ended
     return None
+
+
+async def _acknowledge(
+    stub: rpc.AgentRuntimeServiceAsyncStub, turn: pb.TurnRef, committed_index: int
+) -> bool:
+    """Say what is kept. ``False``: the attempt is not held there any more, or cannot be reached."""
+    request = pb.AckCheckpointRequest(turn=turn, committed_index=committed_index)
+    try:
+        await stub.AckCheckpoint(request)
+    except grpc.aio.AioRpcError:
+        return False
+    return True
 
 
 def _call(
@@ -157,9 +174,19 @@ async def _events(call: Any) -> AsyncIterator[pb.AgentEvent]:
             yield event
 
 
-def _finished(call_id: str, outcome: pb.ToolOutcome.ValueType, reply: str) -> pb.ToolCallResolution:
-    result = json.dumps(reply) if outcome == pb.TOOL_OUTCOME_SUCCEEDED else ""
-    finished = pb.ToolCallFinished(tool_call_id=call_id, outcome=outcome, result_json=result)
+def _answered(call_id: str, reply: str) -> pb.ToolCallResolution:
+    finished = pb.ToolCallFinished(
+        tool_call_id=call_id, outcome=pb.TOOL_OUTCOME_SUCCEEDED, result_json=json.dumps(reply)
+    )
+    return pb.ToolCallResolution(tool_call_id=call_id, finished=finished)
+
+
+def _refused(call_id: str, reason: str) -> pb.ToolCallResolution:
+    finished = pb.ToolCallFinished(
+        tool_call_id=call_id,
+        outcome=pb.TOOL_OUTCOME_NOT_EXECUTED,
+        error=pb.ErrorInfo(reason=reason),
+    )
     return pb.ToolCallResolution(tool_call_id=call_id, finished=finished)
 
 
