@@ -12,8 +12,11 @@ import os
 import signal
 import sys
 import time
+import traceback
 import uuid
 from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
 
 # Before grpc is imported: its C core would add lines of its own to ours.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -28,7 +31,7 @@ STOP_SECONDS = 9.75
 
 def main() -> int:
     """Run the server until SIGTERM or SIGINT, and return the exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    _set_up_logging()
     # An agent's module is looked for where the process was started, as `python -m` does.
     try:
         config = Config.from_environment(os.environ)
@@ -57,6 +60,39 @@ async def _serve(config: Config, agents: Mapping[str, Agent]) -> bool:
     if stopping.done():
         stopping.result()
     return stopping.done()
+
+
+class PlainFormatter(logging.Formatter):
+    """Formats a record as one line without content, as an exception's text may quote a prompt.
+
+    Our own messages are fixed texts and are kept. Any other is cut to the first line of its template,
+    without the arguments, and an exception to its type and the places that it passed. An author who
+    wants more in a log gives their logger a handler of its own.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        ours = record.name.partition(".")[0] == "agent_runtime"
+        message = record.getMessage() if ours else str(record.msg).partition("\n")[0][:200]
+        line = f"{record.levelname} {record.name}: {message}"
+        if record.exc_info and record.exc_info[0] is not None:
+            line += f" ({record.exc_info[0].__name__} at {_places(record.exc_info[2])})"
+        return line
+
+
+def _places(trace: TracebackType | None) -> str:
+    """Return where an exception came from, innermost last: places in code, no values."""
+    frames = traceback.extract_tb(trace, limit=-6)
+    return ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+
+
+def _set_up_logging() -> None:
+    """Send every log line to stderr; those of libraries from WARNING up, for they log addresses."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(PlainFormatter())
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("agent_runtime").setLevel(logging.INFO)
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

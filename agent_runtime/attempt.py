@@ -221,10 +221,9 @@ class Attempt:
             tasks.add(self._agent_task)
         if not tasks:
             return
-        done, _ = await asyncio.wait(tasks, timeout=grace_seconds)
-        for task in done:
-            if not task.cancelled():
-                task.exception()  # what an agent raises while it is being stopped says nothing
+        for task in tasks:
+            task.add_done_callback(_disregard)
+        await asyncio.wait(tasks, timeout=grace_seconds)
 
     def _end(self, finish: TurnFinished, grace_seconds: float) -> None:
         if self._ending.done():
@@ -267,6 +266,12 @@ class Attempt:
         suspended = self._calls.suspension()
         if suspended is not None:
             self._suspend(suspended)
+
+
+def _disregard(task: asyncio.Task[Any]) -> None:
+    """Look at how a stopped task ended, whenever that is, or asyncio would print it with its text."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _failed(problem: Problem) -> TurnFinished:

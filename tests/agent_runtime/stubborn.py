@@ -1,11 +1,12 @@
-"""An agent for a process that must not wait for it: its tools cannot be stopped.
+"""Agents that a process must bear with: one cannot be stopped, one has secrets logged.
 
-The input names the tool that it calls.
+Knows nothing of the process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 
 from agent_runtime import ToolContext, TurnContext, agent, tool
@@ -31,4 +32,19 @@ def stuck(ctx: ToolContext) -> None:
 
 @agent(name="stubborn", tools=[deaf, stuck])
 async def stubborn(ctx: TurnContext) -> None:
+    """Call the tool that the input names."""
     await ctx.call_tool(ctx.input_text, {})
+
+
+@agent(name="loud")
+async def loud(ctx: TurnContext) -> None:
+    """Have libraries log the input in every way they know."""
+    secret = ctx.input_text
+    logging.getLogger("http.client").info("GET /%s", secret)
+    logging.getLogger("http.client").warning("retrying %s", secret)
+    try:
+        raise ValueError(secret)
+    except ValueError as error:
+        logging.getLogger("grpc._cython.cygrpc").exception("Unexpected error")
+        context = {"message": "Task exception was never retrieved", "exception": error}
+        asyncio.get_running_loop().call_exception_handler({**context, "future": secret})

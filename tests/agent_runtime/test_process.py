@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -131,6 +132,22 @@ async def test_a_tool_that_cannot_be_stopped_holds_up_no_exit(tool: str, cancell
             assert ends(await turn.rest()) == {"c1": "UNKNOWN"}
         process.send_signal(signal.SIGTERM)
         assert await soon(process.wait()) == 0
+
+
+async def test_a_log_line_has_types_and_places_and_no_content() -> None:
+    async with launched(AGENT_RUNTIME_AGENTS="tests.agent_runtime.stubborn:loud") as (
+        process,
+        stub,
+    ):
+        await Turn(stub, "t", "s3cret").start().rest()
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        lines = (await soon(process.stderr.read())).decode()
+    assert re.sub(r":\d+\)", ":N)", lines).splitlines() == [
+        "WARNING http.client: retrying %s",
+        "ERROR grpc._cython.cygrpc: Unexpected error (ValueError at stubborn.py:N)",
+        "ERROR asyncio: Task exception was never retrieved (ValueError at stubborn.py:N)",
+    ]
 
 
 @pytest.mark.proves("S36", "S40")

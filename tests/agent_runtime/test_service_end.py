@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 
 import grpc
@@ -10,6 +11,7 @@ import pytest
 from unbroken.v1 import agent_runtime_pb2 as pb
 
 from agent_runtime import ToolFailed, TurnContext, agent, tool
+from agent_runtime.service import Limits
 from tests.agent_runtime.bench import Body, running
 from tests.agent_runtime.harness import Turn, ends, kind_of, serving, settle, soon, texts
 
@@ -155,6 +157,33 @@ async def test_an_agent_that_ignores_its_cancellation_is_settled_after_the_grace
         go.set()
     assert events[-2].message_completed.status == pb.MESSAGE_STATUS_INCOMPLETE
     assert texts(events) == ["still here"]
+
+
+async def test_what_an_agent_raises_long_after_its_stop_is_printed_by_nobody() -> None:
+    going, go, printed = asyncio.Event(), asyncio.Event(), []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, told: printed.append(told))
+
+    @agent()
+    async def late(ctx: TurnContext) -> None:
+        going.set()
+        while not go.is_set():
+            try:
+                await go.wait()
+            except asyncio.CancelledError:
+                continue
+        going.clear()
+        raise ValueError("s3cret")
+
+    async with serving(late, limits=Limits(grace_seconds=0.05)) as runtime:
+        turn = runtime.turn().start()
+        await soon(going.wait())
+        await turn.cancel(grace_seconds=0.05)
+        await turn.rest()
+        await settle(lambda: not runtime.service._alive)
+        go.set()
+        await settle(lambda: not going.is_set())
+    gc.collect()
+    assert printed == []
 
 
 @pytest.mark.proves("S55")
