@@ -127,7 +127,7 @@ _SECONDS: Mapping[str, tuple[str, float, float]] = {
     "EDGE_PING_SECONDS": ("ping_seconds", 0.05, 60),
     "EDGE_STALL_SECONDS": ("stall_seconds", 0.1, 300),
     "EDGE_STREAM_LIFE_SECONDS": ("stream_life_seconds", 0.5, 3_300),
-    "EDGE_DISCONNECT_GRACE_SECONDS": ("disconnect_grace_seconds", 0, 3_600),
+    "EDGE_DISCONNECT_GRACE_SECONDS": ("disconnect_grace_seconds", 3, 3_600),
     "EDGE_RUNTIME_IDLE_SECONDS": ("runtime_idle_seconds", 0.5, 600),
     "EDGE_RUNTIME_WAIT_SECONDS": ("runtime_wait_seconds", 0.1, 120),
     "EDGE_DRAIN_SECONDS": ("drain_seconds", 0, 60),

@@ -83,8 +83,8 @@ async def _run_edge(config: Config, child: Process, stop: asyncio.Event) -> None
 async def _drain_output(child: Process) -> None:
     """Read until the child ends, so that it never waits for a full pipe."""
     assert child.stdout is not None
-    while line := await child.stdout.readline():
-        sys.stdout.write(line.decode("utf-8", "replace"))
+    while output := await child.stdout.read(65_536):  # not by lines: one may be of any length
+        sys.stdout.write(output.decode("utf-8", "replace"))
     await child.wait()
 
 

@@ -118,7 +118,7 @@ class Journal(Protocol):
         """
 
     async def turn(self, session_id: str, turn_id: str) -> TurnEntry | None:
-        """Read a turn's entry."""
+        """Read a turn's entry, for as long as the store has it: while it is there, its key is taken."""
 
     async def renew(self, session_id: str, renewal: Renewal) -> None:
         """Store the owner's hints with the store's time. Silently ignored from an older epoch."""
@@ -195,7 +195,6 @@ class RuntimeInfo:
 
     agents: Sequence[str]
     """The first is the default."""
-    instance_id: str
     resume_supported: bool
     checkpoint_modes: Sequence[str] = ()
     """What it honours of ``hold`` and ``suspend``."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from edge.core.cursor import Cursor
 
-ResetReason = Literal["expired", "future", "unknown", "gap", "deleted"]
+ResetReason = Literal["expired", "future", "unknown", "gap"]
 ReconnectReason = Literal["deadline", "rolling", "busy"]
 
 

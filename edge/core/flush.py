@@ -22,7 +22,7 @@ class FlushPolicy:
     age_seconds: float = 0.5
     size_bytes: int = 64 * 1024
     spacing_seconds: float = 0.1
-    """Pause between batches, so that a cancel or a take-over finds a free slot (rule L10)."""
+    """Pause between batches, so that a cancel or a take-over finds a free slot (P-LOG-10)."""
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ class Lease:
         self.confirmed_at = max(self.confirmed_at, sent_at)
 
     def fresh(self, now: float) -> bool:
-        """Whether uncommitted tokens may be shown (rule R16)."""
+        """Whether uncommitted tokens may be shown (P-LOG-12)."""
         return now < self.confirmed_at + max(self.ttl_seconds - FENCE_MARGIN_SECONDS, 0.0)
 
 
@@ -53,7 +53,7 @@ def decide_vacancy(
 ) -> Vacancy:
     """Judge whether a follower should append an ``Acquire``.
 
-    ``renewed_seconds_ago`` is the store's own reckoning: no process clock takes part (rule R15). In the
+    ``renewed_seconds_ago`` is the store's own reckoning: no process clock takes part (P-LOG-13). In the
     epoch of the log it is infinite when the owner released the session, so that takers need not wait.
     """
     if not needs_writer:

@@ -2,7 +2,7 @@
 
 A session's journal is one append-only log of create-only records at contiguous slots. The log is the
 lock: a record is created at the slot after the last one its writer has read, so whoever has not seen
-a record cannot append after it. Rules L1 to L10 are in ``proto/PROTOCOL.md``.
+a record cannot append after it. The rules P-LOG-1 to P-LOG-15 are in ``proto/PROTOCOL.md``.
 
 Knows nothing of stores; ``edge.journal`` keeps these records, ``edge.sessions`` appends them.
 
@@ -28,7 +28,7 @@ EPOCH_STARTS_KEPT = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What every record says. Two records are the same only if every field is (rule L2)."""
+    """What every record says. Two records are the same only if every field is (P-LOG-2)."""
 
     slot: int
     epoch: int
@@ -64,7 +64,7 @@ class Events(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel(Record):
-    """Somebody asked a turn to stop. Whoever writes next has read it (rule L8)."""
+    """Somebody asked a turn to stop. Whoever writes next has read it (P-LOG-8)."""
 
     turn_id: str
 

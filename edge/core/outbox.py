@@ -64,7 +64,7 @@ class Outbox:
         return self._timing.due_at(self._policy)
 
     def freeze(self, seconds: float, wall_ms: int) -> Events:
-        """Pack the next record. What is numbered later goes into the one after it (rule L3)."""
+        """Pack the next record. What is numbered later goes into the one after it (P-LOG-3)."""
         self._frozen = take_batch(self._pending)
         for event in self._frozen:
             self._weigh(event, -1)

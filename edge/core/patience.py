@@ -41,5 +41,6 @@ class WriterSettings:
     """Attempts in a row without a structural event; waiting for a person is free."""
     backoff_base_seconds: float = 0.2
     backoff_limit_seconds: float = 5.0
-    event_limit_bytes: int = 256 * 1024
+    event_limit_bytes: int = 512 * 1024
+    """Of ``data`` and ``private`` together; ``edge.upstream`` allows each of them half."""
     flush: FlushPolicy = field(default_factory=FlushPolicy)

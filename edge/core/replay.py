@@ -79,7 +79,7 @@ def _within(cursor: Cursor, served: Served) -> Attachment:
 def fork_after(epoch: int, served: Served) -> int:
     """Return the newest seq that a reader of ``epoch`` shares with the log.
 
-    Not ``min(seq, last_seq)``: with several take-overs the first later epoch decides (rule R11).
+    Not ``min(seq, last_seq)``: with several take-overs the first later epoch decides (row H).
     """
     later = [first_seq for other, first_seq in served.epoch_starts if other > epoch]
     return min(later) - 1 if later else served.last_seq

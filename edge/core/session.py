@@ -63,10 +63,6 @@ class Session:
         else:
             turn.decide(record.call_id, record.decision)
 
-    def cursor_at(self, seq: int) -> Cursor:
-        """Return the id of the event at ``seq``; ``0-0`` before the first."""
-        return cursor_at(self.view.epoch_starts, seq)
-
 
 def cursor_at(epoch_starts: tuple[tuple[int, int], ...], seq: int) -> Cursor:
     """Return the id of the event at ``seq`` (its epoch is the newest that began at or before it)."""

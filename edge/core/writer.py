@@ -5,7 +5,7 @@ leaves as effects for the driver to perform. Knows nothing of tasks, sockets, st
 
 Invariants:
 
-- one append in flight; a record is frozen when it is sent (rule L3)
+- one append in flight; a record is frozen when it is sent (P-LOG-3)
 - nothing is numbered after an uncommitted ``tool_start`` but another one, so that a cancel can take
   tool starts back without leaving a hole
 - a structural event is shown only once it is committed; a token only behind committed structural events

@@ -183,10 +183,8 @@ class FirestoreJournal:
 
     async def turn(self, session_id: str, turn_id: str) -> TurnEntry | None:
         self._check_open()
-        document, now_ms = await self._calls.get(self._names.turn(session_id, turn_id))
-        if document is None or documents.expiry_ms(document) <= now_ms:
-            return None
-        return documents.read_turn(document)
+        document, _ = await self._calls.get(self._names.turn(session_id, turn_id))
+        return None if document is None else documents.read_turn(document)
 
     async def renew(self, session_id: str, renewal: Renewal) -> None:
         self._check_open()

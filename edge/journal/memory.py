@@ -17,7 +17,6 @@ from edge.journal.rules import (
     age_seconds,
     check_append,
     head_expiry_ms,
-    turn_expiry_ms,
 )
 from edge.ports import Clock, Head, Page, Renewal, SlotTaken, TurnEntry
 
@@ -38,7 +37,7 @@ class _Session:
     head: _StoredHead | None = None
     slots: list[int] = field(default_factory=list)
     records: dict[int, AnyRecord] = field(default_factory=dict)
-    turns: dict[str, tuple[TurnEntry, int]] = field(default_factory=dict)
+    turns: dict[str, TurnEntry] = field(default_factory=dict)
 
 
 class MemoryJournal:
@@ -97,12 +96,11 @@ class MemoryJournal:
             session.records[record.slot] = record
             insort(session.slots, record.slot)
         if turn is not None:
-            session.turns[turn.turn_id] = (turn, turn_expiry_ms(records))
+            session.turns[turn.turn_id] = turn
 
     async def turn(self, session_id: str, turn_id: str) -> TurnEntry | None:
         session = self._sessions.get(session_id, _Session())
-        entry, expire_at_ms = session.turns.get(turn_id, (None, 0))
-        return entry if self._is_live(expire_at_ms) else None
+        return session.turns.get(turn_id)
 
     async def renew(self, session_id: str, renewal: Renewal) -> None:
         stored = self._live_head(session_id)

@@ -81,8 +81,7 @@ class SqliteJournal:
         await self._writer.run(lambda db: tables.append(db, session_id, records, turn, now))
 
     async def turn(self, session_id: str, turn_id: str) -> TurnEntry | None:
-        now = self._clock.now_ms()
-        return await self._reader.run(lambda db: tables.turn(db, session_id, turn_id, now))
+        return await self._reader.run(lambda db: tables.turn(db, session_id, turn_id))
 
     async def renew(self, session_id: str, renewal: Renewal) -> None:
         now, expiry = self._clock.now_ms(), self._head_expiry_ms()

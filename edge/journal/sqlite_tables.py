@@ -154,12 +154,11 @@ def locate(db: sqlite3.Connection, session_id: str, seq: int, now_ms: int) -> in
     return None if row is None else int(row[0])
 
 
-def turn(db: sqlite3.Connection, session_id: str, turn_id: str, now_ms: int) -> TurnEntry | None:
-    """Select a live turn entry."""
+def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> TurnEntry | None:
+    """Select a turn entry that has not been swept."""
     row = db.execute(
-        "SELECT turn_id, body_hash, slot FROM turns"
-        " WHERE session_id = ? AND turn_id = ? AND expire_at_ms > ?",
-        (session_id, turn_id, now_ms),
+        "SELECT turn_id, body_hash, slot FROM turns WHERE session_id = ? AND turn_id = ?",
+        (session_id, turn_id),
     ).fetchone()
     return None if row is None else TurnEntry(*row)
 

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
-from edge.core.errors import EdgeError, JournalUnavailable
+from edge.core.errors import JournalUnavailable
 from edge.ports import AppendUnknown
 
 T = TypeVar("T")
@@ -135,9 +135,6 @@ def commit_group(jobs: Sequence[Job[Any]], db: sqlite3.Connection) -> Sequence[o
         # The lock was not to be had, or the disk failed. Without a COMMIT nothing was written.
         _roll_back(db)
         return [JournalUnavailable(str(error)) for _ in jobs]
-    except Exception as error:  # noqa: BLE001 - a bug in a job must reach its caller, who waits
-        _roll_back(db)
-        return [error for _ in jobs]
     try:
         db.execute("COMMIT")
     except sqlite3.Error as error:
@@ -152,7 +149,9 @@ def _run_in_savepoint(db: sqlite3.Connection, job: Job[Any]) -> object:
     outcome: object
     try:
         outcome = job(db)
-    except EdgeError as refusal:
+    except sqlite3.OperationalError:
+        raise  # the lock or the disk: it concerns the whole group
+    except Exception as refusal:  # noqa: BLE001 - it must reach its caller, and nobody else
         db.execute("ROLLBACK TO job")
         outcome = refusal
     db.execute("RELEASE job")

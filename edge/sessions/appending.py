@@ -28,7 +28,7 @@ class Settled:
     found: Sequence[AnyRecord] = ()
     """Empty: the records are in the log. Otherwise: what stands at their slots instead."""
     late: bool = False
-    """Known only afterwards: read to the tail before relying on an ``Acquire`` (rule L1)."""
+    """Known only afterwards: read to the tail before relying on an ``Acquire`` (P-LOG-1)."""
 
 
 class TurnExists(Exception):

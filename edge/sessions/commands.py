@@ -1,7 +1,7 @@
 """What callers may change: start a turn, cancel it, decide a tool call. Each is an append to the log.
 
-Knows nothing of HTTP. Every function may run on any edge: the log decides who wins. All of them run as
-application tasks (``Services.complete``), because a web framework cancels handlers whose client has left.
+Knows nothing of HTTP. Every function may run on any edge: the log decides who wins. The registry runs each as an
+application task, because a web framework cancels handlers whose client has left.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ async def _try_start(room: Room, request: TurnRequest, turn_id: str) -> TurnStar
 async def _opened(room: Room, records: list[AnyRecord], settled: Settled) -> None:
     room.apply(records)
     if settled.late:
-        await room.refresh()  # rule L1: whoever acquired after us drives the turn
+        await room.refresh()  # P-LOG-1: whoever acquired after us drives the turn
     mine = room.session.view.holder == room.services.writer
     if mine and room.session.view.last_slot == records[-1].slot:
         await room.drive_or_release()
@@ -171,7 +171,7 @@ async def _try_cancel(room: Room, turn_id: str) -> CancelAnswer | None:
         return "done"
     if turn is None or not current:
         raise TurnNotFound
-    if not turn.cancelled:  # rule L8: none is appended if one is there
+    if not turn.cancelled:  # P-LOG-8: none is appended if one is there
         view = room.session.view
         record = Cancel(
             slot=view.last_slot + 1,

@@ -19,8 +19,10 @@ from edge.core.errors import (
     Fenced,
     JournalUnavailable,
     Overloaded,
+    RuntimeUnavailable,
     SessionExpired,
     SessionNotFound,
+    UnknownAgent,
 )
 from edge.core.event import Event
 from edge.core.requests import TurnRequest, TurnStarted, Until
@@ -70,6 +72,7 @@ class Registry:
         self._rooms: dict[str, Room] = {}
         self._loading: dict[str, asyncio.Task[Room]] = {}
         self._opening: set[asyncio.Task[Viewer | None]] = set()
+        self._agents: frozenset[str] = frozenset()
         self._pulse = Pulse(self._beat)
         self.draining = False
 
@@ -102,9 +105,21 @@ class Registry:
     async def start_turn(self, uid: str, session_id: str, request: TurnRequest) -> TurnStarted:
         """Start a turn, idempotently; returns once it is durable."""
         self._refuse_when_draining()
+        await self._check_agent(request.agent)
         return await self._carry_out(
             uid, session_id, lambda room: commands.start_turn(room, request)
         )
+
+    async def _check_agent(self, name: str) -> None:
+        """Refuse an agent that the runtime does not run; ask it only about a name that is new."""
+        if not name or name in self._agents:
+            return
+        try:
+            self._agents = frozenset((await self._services.runtime.info()).agents)
+        except RuntimeUnavailable:
+            return  # nobody can say now; should it be unknown, the turn ends with that reason
+        if name not in self._agents:
+            raise UnknownAgent
 
     async def cancel(self, uid: str, session_id: str, turn_id: str) -> Literal["accepted", "done"]:
         """Stop a turn; returns once no further ``tool_start`` of it can be committed."""

@@ -312,7 +312,7 @@ class Room:
             return
         self.apply([record])
         if settled.late:
-            await self.refresh()  # rule L1: it counts only if no higher acquire is there
+            await self.refresh()  # P-LOG-1: it counts only if no higher acquire is there
         turn = self.session.turn
         if self.session.view.acquire_slot == record.slot and turn is not None and turn.needs_writer:
             self.services.telemetry.count("takeovers")

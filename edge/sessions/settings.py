@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from edge.core.patience import WriterSettings
+from edge.core.replay import HOLD_LIMIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettings:
-    """Defaults are those of DESIGN sections 3 to 5; reasons stand beside the less obvious ones."""
+    """Reasons stand beside the less obvious defaults."""
 
     writer: WriterSettings = field(default_factory=WriterSettings)
     ping_seconds: float = 10.0
     """Longest silence on a stream. Half of it would still beat a 15 s proxy."""
     stall_seconds: float = 30.0
-    """How long one write may make no progress before the viewer is closed, resumably."""
+    """How long one write may take before the viewer is closed, resumably."""
     stream_life_seconds: float = 600.0
     """Mean life of a stream (+-20 %): an HTTP/1.1 container is not always told that a client left."""
     follow_seconds: float = 0.25
@@ -24,7 +25,7 @@ class SessionSettings:
     """How often it reads the log of a session in which nothing happens."""
     disconnect_grace_seconds: float = 10.0
     """How long a turn with ``on_disconnect: cancel`` outlives its last viewer."""
-    uncommitted_limit_events: int = 2_000
+    uncommitted_limit_events: int = HOLD_LIMIT
     uncommitted_limit_bytes: int = 2 * 1024 * 1024
     tail_limit_bytes: int = 1024 * 1024
     """What a session keeps in memory for its viewers; slower ones read the journal."""

@@ -100,7 +100,7 @@ class Viewer:
         return None
 
     def _resolve_again(self) -> None:
-        """Rule L7: when the epoch grows, what was shown ahead of the log may not have survived."""
+        """P-RES-2: when the epoch grows, what was shown ahead of the log may not have survived."""
         if self._watched.epoch == self._epoch:
             return
         self._epoch = self._watched.epoch

@@ -69,7 +69,6 @@ class GrpcRuntime:
             raise RuntimeUnavailable(error.code().name) from None
         return RuntimeInfo(
             agents=tuple(response.agents),
-            instance_id=response.instance_id,
             resume_supported=response.resume_supported,
             checkpoint_modes=tuple(
                 name

@@ -16,7 +16,7 @@ from unbroken.v1 import agent_runtime_pb2 as pb
 from edge.core.errors import EdgeError
 
 MAX_TOOL_ARGUMENTS_BYTES = 64 * 1024
-"""UTF-8 size of a tool call's arguments. Reliability (m): such a tool is not started."""
+"""UTF-8 size of a tool call's arguments. Such a tool is not started."""
 
 
 class WireFault(EdgeError):

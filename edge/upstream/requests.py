@@ -109,4 +109,5 @@ def _decided(call_id: str, decided: dict[str, str]) -> pb.ToolCallResolution:
     TOOL_OUTCOME.write(finished, "outcome", decided["outcome"])
     if "reason" in decided:
         finished.error.reason = decided["reason"]
+        finished.error.user_message = decided.get("user_message", "")
     return pb.ToolCallResolution(tool_call_id=call_id, finished=finished)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
-from urllib.parse import urlsplit
 
 from edge.web.problems import Problem, Refused, problem_of
 
@@ -66,7 +65,8 @@ class Guard:
         if self._allowed_hosts and not all(_name(host) in self._allowed_hosts for host in hosts):
             return Refused("host-not-allowed")
         # No page of another origin has any business here yet: there is no CORS in this server.
-        if any(urlsplit(origin).netloc not in hosts for origin in _values(headers, b"origin")):
+        origins = [origin.partition("://")[2] for origin in _values(headers, b"origin")]
+        if any(origin not in hosts for origin in origins):
             return Refused("origin-not-allowed")
         return None
 

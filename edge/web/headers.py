@@ -48,7 +48,9 @@ def check_ids(session_id: str, turn_id: str | None = None, call_id: str | None =
     Raises:
         SessionNotFound, TurnNotFound, ToolCallNotFound: as for an id that was never made.
     """
-    if _SESSION_ID.fullmatch(session_id) is None:
+    # Two underscores at both ends are Firestore's own; no session was ever called so.
+    reserved = session_id.startswith("__") and session_id.endswith("__")
+    if reserved or _SESSION_ID.fullmatch(session_id) is None:
         raise SessionNotFound
     if turn_id is not None and _TURN_ID.fullmatch(turn_id) is None:
         raise TurnNotFound

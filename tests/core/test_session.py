@@ -124,11 +124,3 @@ def test_a_position_is_named_by_the_epoch_that_numbered_it() -> None:
     assert cursor_at(starts, 4) == Cursor(3, 4), "epoch 2 wrote nothing"
     assert cursor_at(starts, 8) == Cursor(3, 8)
     assert cursor_at(starts, 9) == Cursor(4, 9)
-
-
-def test_a_session_names_positions_by_its_own_log() -> None:
-    log = parked()
-    log.acquire("edge-b")
-    log.write(token())
-    session = log.session()
-    assert [str(session.cursor_at(seq)) for seq in (0, 1, 4, 5)] == ["0-0", "1-1", "1-4", "2-5"]

@@ -168,7 +168,7 @@ class RuntimeLink:
         self.streams: dict[Stream, None] = {}
 
     async def info(self) -> RuntimeInfo:
-        return RuntimeInfo(["agent"], "simulated", resume_supported=True)
+        return RuntimeInfo(["agent"], resume_supported=True)
 
     def start(self, call: AttemptCall) -> Stream:
         stream = Stream(lambda stream: self._open(call, stream), self._weather)

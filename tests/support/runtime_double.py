@@ -207,7 +207,7 @@ class RuntimeDouble:
         self._attempts: dict[AttemptRef, Attempt] = {}
 
     async def info(self) -> RuntimeInfo:
-        return RuntimeInfo(["agent"], "double", resume_supported=True)
+        return RuntimeInfo(["agent"], resume_supported=True)
 
     def start(self, call: AttemptCall) -> Stream:
         attempt = Attempt(self, call)

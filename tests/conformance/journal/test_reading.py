@@ -111,16 +111,6 @@ async def test_a_log_that_expired_whole_is_empty(journal: Journal) -> None:
     assert await journal.locate("s1", 0) is None
 
 
-async def test_a_turn_entry_expires_with_its_records(journal: Journal) -> None:
-    entry = TurnEntry("t1", "hash", slot=2)
-    first: list[AnyRecord] = [
-        acquire(1, expire_at_ms=LONG_AGO_MS),
-        events(2, 1, expire_at_ms=LONG_AGO_MS),
-    ]
-    await journal.append("s1", first, entry)
-    assert await journal.turn("s1", "t1") is None
-
-
 @pytest.mark.parametrize("text", HOSTILE_TEXTS.values(), ids=HOSTILE_TEXTS.keys())
 async def test_any_text_comes_back_as_it_went_in(journal: Journal, text: str) -> None:
     event = Event(1, 1, "custom", text, subject=text[:100], private=text[:100], at_ms=1)

@@ -14,6 +14,7 @@ from edge.core.errors import (
     ToolCallSettled,
     TurnInProgress,
     TurnNotFound,
+    UnknownAgent,
 )
 from edge.core.log import Cancel
 from tests.support.faulty_journal import Fault, FaultyJournal
@@ -308,6 +309,18 @@ def test_another_users_session_is_as_unknown_as_one_that_does_not_exist() -> Non
                 await registry.cancel("eve", name, turn_id)
             with pytest.raises(SessionNotFound):
                 await registry.start_turn("eve", name, request())
+        await registry.close()
+
+    run_virtual(main())
+
+
+def test_an_agent_that_the_runtime_does_not_run_is_refused() -> None:
+    async def main() -> None:
+        registry = edge(memory_journal(), RuntimeDouble(short))
+        session_id = await registry.create_session(UID)
+        with pytest.raises(UnknownAgent):
+            await registry.start_turn(UID, session_id, request(agent="nobody"))
+        await registry.start_turn(UID, session_id, request(agent="agent"))
         await registry.close()
 
     run_virtual(main())

@@ -171,7 +171,7 @@ def _tool_end_without_start(attempt: Attempt) -> None:
 
 
 def _oversize(attempt: Attempt) -> None:
-    attempt.message("m1", "x" * 300_000)
+    attempt.message("m1", "x" * 600_000)
 
 
 @pytest.mark.proves("P-EVT-1", "P-EVT-4", "P-EVT-5", "P-EVT-8", "S78")

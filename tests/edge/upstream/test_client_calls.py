@@ -62,7 +62,7 @@ async def test_a_higher_attempt_resumes_with_history_and_decisions(
     decisions = [
         ("c1", '{"execute":true}'),
         ("c2", '{"outcome":"succeeded","result_json":"{\\"n\\": 9007199254740993}"}'),
-        ("c3", '{"outcome":"not_executed","reason":"DENIED"}'),
+        ("c3", '{"outcome":"not_executed","reason":"DENIED","user_message":"too dear"}'),
     ]
     ref = replace(REF, attempt=3)
     await anext(client.start(replace(CALL, ref=ref, history=HISTORY, resolutions=decisions)))
@@ -76,6 +76,7 @@ async def test_a_higher_attempt_resumes_with_history_and_decisions(
     assert succeeded.finished.result_json == '{"n": 9007199254740993}'
     assert denied.finished.outcome == pb.TOOL_OUTCOME_NOT_EXECUTED
     assert denied.finished.error.reason == "DENIED"
+    assert denied.finished.error.user_message == "too dear"
 
 
 @pytest.mark.parametrize("decision", ["[]", "no json", "{}", '{"outcome":"perhaps"}'])
@@ -138,7 +139,7 @@ async def test_any_other_failure_is_a_no_and_not_tried_again(
 async def test_a_runtime_describes_itself(client: GrpcRuntime) -> None:
     info = await client.info()
     assert info == RuntimeInfo(
-        ("script",), "scripted", resume_supported=True, checkpoint_modes=info.checkpoint_modes
+        ("script",), resume_supported=True, checkpoint_modes=info.checkpoint_modes
     )
     assert set(info.checkpoint_modes) <= {"hold", "suspend"}
 
