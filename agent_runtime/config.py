@@ -1,7 +1,8 @@
 """The configuration of the server process: one frozen value, checked before anything starts.
 
 Knows nothing of where the variables come from; ``agent_runtime.__main__`` hands over the
-environment. An agent's own settings are its own affair.
+environment. An agent's own settings are its own affair. An error names the variable and the rule,
+never the value, which might be a secret in the wrong place.
 """
 
 from __future__ import annotations
@@ -12,9 +13,22 @@ from dataclasses import dataclass
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
 DEFAULT_AGENTS = "agent_runtime.demo:assistant"
-DEFAULT_DRAIN_SECONDS = 8.0
-MAX_DRAIN_SECONDS = 3600.0
-_LISTEN = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(?P<port>\d{1,5})")
+DEFAULT_MAX_TURNS = 1000
+MAX_DRAIN_SECONDS = 8.0
+"""P-RUN-11: the process exits within 10 s, and its last words and the tools it gives up take time."""
+
+_DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
+_LISTEN = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(?P<port>[0-9]{1,5})", re.ASCII)
+_PREFIX = "AGENT_RUNTIME_"
+_KNOWN = {
+    "AGENT_RUNTIME_AGENTS",
+    "AGENT_RUNTIME_DRAIN_SECONDS",
+    "AGENT_RUNTIME_ENV",
+    "AGENT_RUNTIME_LISTEN",
+    "AGENT_RUNTIME_MAX_TURNS",
+}
+_DEMO_PREFIX = "AGENT_RUNTIME_DEMO_"
+"""The demo agents' own, which ``agent_runtime.demo.settings`` reads."""
 
 
 class ConfigError(ValueError):
@@ -31,51 +45,69 @@ class Config:
     """Comma-separated ``module:attribute``; the first agent is the default."""
     production: bool = False
     """Whether server reflection is off."""
-    drain_seconds: float = DEFAULT_DRAIN_SECONDS
+    drain_seconds: float = MAX_DRAIN_SECONDS
     """How long running tool bodies may take when the process is told to stop."""
-    max_attempts: int = 1000
+    max_attempts: int = DEFAULT_MAX_TURNS
     """How many turns may run at once; above it a turn is refused with RESOURCE_EXHAUSTED."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Config:
-        """Read the ``AGENT_RUNTIME_*`` variables; an empty one counts as unset.
+        """Read the ``AGENT_RUNTIME_*`` variables; one that is set but empty counts as absent.
 
         Raises:
-            ConfigError: one of them cannot be used.
+            ConfigError: one of them is unknown or cannot be used.
         """
+        values = {name: value.strip() for name, value in environment.items() if value.strip()}
+        for name in sorted(values):
+            ours = name.startswith(_PREFIX) and not name.startswith(_DEMO_PREFIX)
+            _require(not ours or name in _KNOWN, f"{name}: there is no such setting")
         return cls(
-            listen=_listen(environment.get("AGENT_RUNTIME_LISTEN") or DEFAULT_LISTEN),
-            agents=environment.get("AGENT_RUNTIME_AGENTS") or DEFAULT_AGENTS,
-            production=_production(environment),
-            drain_seconds=_number(
-                environment, "AGENT_RUNTIME_DRAIN_SECONDS", DEFAULT_DRAIN_SECONDS, MAX_DRAIN_SECONDS
-            ),
-            max_attempts=int(_number(environment, "AGENT_RUNTIME_MAX_TURNS", 1000, 1_000_000)),
+            listen=_listen(values.get("AGENT_RUNTIME_LISTEN", DEFAULT_LISTEN)),
+            agents=values.get("AGENT_RUNTIME_AGENTS", DEFAULT_AGENTS),
+            production=_production(values),
+            drain_seconds=_drain_seconds(values),
+            max_attempts=_max_turns(values),
         )
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ConfigError(message)
 
 
 def _listen(text: str) -> str:
     match = _LISTEN.fullmatch(text)
-    if match is None or int(match["port"]) > 65535:
-        raise ConfigError(f"AGENT_RUNTIME_LISTEN={text!r} is not host:port")
+    is_address = match is not None and int(match["port"]) <= 65_535
+    _require(is_address, "AGENT_RUNTIME_LISTEN: must be host:port")
     return text
 
 
-def _production(environment: Mapping[str, str]) -> bool:
+def _production(values: Mapping[str, str]) -> bool:
     # Cloud Run sets K_SERVICE; what runs there is production unless it says otherwise.
-    default = "production" if environment.get("K_SERVICE") else "development"
-    chosen = environment.get("AGENT_RUNTIME_ENV") or default
-    if chosen not in ("production", "development"):
-        raise ConfigError(f"AGENT_RUNTIME_ENV={chosen!r} is neither production nor development")
+    default = "production" if "K_SERVICE" in values else "development"
+    chosen = values.get("AGENT_RUNTIME_ENV", default)
+    _require(
+        chosen in ("production", "development"),
+        "AGENT_RUNTIME_ENV: must be one of: development, production",
+    )
     return chosen == "production"
 
 
-def _number(environment: Mapping[str, str], name: str, default: float, maximum: float) -> float:
-    text = environment.get(name) or str(default)
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value <= maximum:
-        raise ConfigError(f"{name}={text!r} is not a number above 0 and at most {maximum:g}")
-    return value
+def _drain_seconds(values: Mapping[str, str]) -> float:
+    text = values.get("AGENT_RUNTIME_DRAIN_SECONDS", str(MAX_DRAIN_SECONDS))
+    seconds = float(text) if _DECIMAL.fullmatch(text) else -1.0
+    _require(
+        0 < seconds <= MAX_DRAIN_SECONDS,
+        f"AGENT_RUNTIME_DRAIN_SECONDS: must be a number above 0 and at most {MAX_DRAIN_SECONDS:g}, "
+        "or the process is killed before it has stopped",
+    )
+    return seconds
+
+
+def _max_turns(values: Mapping[str, str]) -> int:
+    text = values.get("AGENT_RUNTIME_MAX_TURNS", str(DEFAULT_MAX_TURNS))
+    turns = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    _require(
+        1 <= turns <= 1_000_000, "AGENT_RUNTIME_MAX_TURNS: must be a whole number from 1 to 1000000"
+    )
+    return turns

@@ -318,7 +318,7 @@ def _load_tools(place: str) -> list[Tool]:
     module_name, _, attribute = place.partition(":")
     tools = getattr(importlib.import_module(module_name), attribute, None)
     if not isinstance(tools, list | tuple) or not all(isinstance(tool, Tool) for tool in tools):
-        raise ValueError(f"OPENAI_TOOLS={place!r} is not module:attribute of a list of tools")
+        raise ValueError("OPENAI_TOOLS: must be module:attribute of a list of tools")
     return list(tools)
 
 

@@ -43,5 +43,5 @@ def _number(environment: Mapping[str, str], name: str, default: float) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise ValueError(f"{name}={text!r} is not a number from 0")
+        raise ValueError(f"{name}: must be a number from 0")
     return value

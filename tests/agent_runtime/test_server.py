@@ -95,12 +95,23 @@ def test_cloud_run_is_production_unless_it_says_otherwise() -> None:
         ("AGENT_RUNTIME_LISTEN", "host:99999"),
         ("AGENT_RUNTIME_LISTEN", "host:1 2"),
         ("AGENT_RUNTIME_ENV", "prod"),
-        ("AGENT_RUNTIME_DRAIN_SECONDS", "0"),
+        ("AGENT_RUNTIME_DRAIN_SECONDS", "0.0"),
         ("AGENT_RUNTIME_DRAIN_SECONDS", "nan"),
         ("AGENT_RUNTIME_DRAIN_SECONDS", "soon"),
+        ("AGENT_RUNTIME_DRAIN_SECONDS", "8.1"),
         ("AGENT_RUNTIME_MAX_TURNS", "-1"),
+        ("AGENT_RUNTIME_MAX_TURNS", "1.5"),
+        ("AGENT_RUNTIME_LISTENS", "host:1"),
     ],
 )
-def test_an_unusable_variable_is_named(name: str, value: str) -> None:
-    with pytest.raises(ConfigError, match=name):
+def test_an_unusable_variable_is_named_and_its_value_is_not_told(name: str, value: str) -> None:
+    with pytest.raises(ConfigError) as refused:
         Config.from_environment({name: value})
+    rule = str(refused.value)
+    assert rule.startswith(f"{name}: ")
+    assert value not in rule.removeprefix(name).split()
+
+
+def test_what_is_set_but_empty_or_of_the_demo_agents_is_passed_over() -> None:
+    environment = {"AGENT_RUNTIME_DRAIN_SECONDS": " ", "AGENT_RUNTIME_DEMO_WORD_MS": "fast"}
+    assert Config.from_environment(environment) == Config()
