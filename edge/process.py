@@ -30,7 +30,7 @@ class Stopped(Exception):
 def run_to_exit(name: str, program: Program, stop_seconds: float = STOP_SECONDS) -> NoReturn:
     """Run ``program`` until it returns, and leave the process.
 
-    The program is handed an event that SIGTERM and SIGINT set, and has ``stop_seconds`` from then.
+    The program is handed an event that SIGTERM, SIGINT and SIGHUP (a closed terminal) set, and has ``stop_seconds`` from then.
     """
     loop = _new_loop()
     try:
@@ -68,7 +68,7 @@ async def _run(program: Program, stop_seconds: float) -> bool:
     """Return whether the program came to its end in time."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     running = asyncio.create_task(program(stop))
     stopped = asyncio.create_task(stop.wait())

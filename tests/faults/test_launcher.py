@@ -71,8 +71,10 @@ async def test_ctrl_c_amid_a_turn_stops_both_and_the_next_start_ends_the_turn(
     second = launcher(crew, AGENT_RUNTIME_DEMO_WORD_MS="0", **journal)
     await client.follow(await second.port())
     assert client.screen[-1].type == "done"
-    second.signal(signal.SIGTERM)
+    (runtime,) = children_of(second.pid)
+    second.signal(signal.SIGHUP)  # a closed terminal
     assert await second.exit_code() == 0
+    assert await gone(runtime)
     history = await sqlite_scene.judge(client)
     writers = [r.writer for r in history.records if isinstance(r, Acquire)]
     assert len({uuid.UUID(writer) for writer in writers}) == 2
