@@ -1,4 +1,7 @@
-"""``python -m agent_runtime``: the process. The only reader of the environment and of the clock.
+"""``python -m agent_runtime``: the process, from its configuration to its exit.
+
+Reads the environment and the clock for the server, which reads neither. An agent is loaded by its name
+and put together by its own module: the demo agents and the adapters read the environment there.
 
 Exit codes: 0 after an orderly stop, 1 when it cannot listen or could not stop in time, 2 when its
 configuration or one of its agents is unusable. Each failure is one line on stderr.
