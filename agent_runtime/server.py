@@ -1,4 +1,8 @@
-"""The gRPC server round the service: health, reflection, keepalive, and an orderly end.
+"""The gRPC server round the service: health, reflection, keepalive, limits, and an orderly end.
+
+A request of more than ``MAX_REQUEST_BYTES``, as a long history makes it, is refused by gRPC before the
+service sees it: RESOURCE_EXHAUSTED, as for too many turns, but with details that begin with
+``SERVER: Received message larger than max``. The same request would be refused again, everywhere.
 
 Knows nothing of the environment or of signals; ``agent_runtime.__main__`` brings both.
 """
@@ -22,9 +26,11 @@ SERVICE_NAME = pb.DESCRIPTOR.services_by_name["AgentRuntimeService"].full_name
 LAST_WRITES_SECONDS = 1.0
 """After the drain: how long the streams may take to deliver their last words."""
 
+MAX_REQUEST_BYTES = 16 * 1024 * 1024
+"""The history of a session travels in one request; gRPC's own limit is 4 MiB."""
+
 OPTIONS = (
-    # The history of a session travels in one request; gRPC's own limit is 4 MiB.
-    ("grpc.max_receive_message_length", 16 * 1024 * 1024),
+    ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
     ("grpc.max_concurrent_streams", 10_000),
     # Clients ping idle streams; the default would end the connection with too_many_pings.
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),

@@ -12,10 +12,12 @@ from grpc_reflection.v1alpha import (  # type: ignore[import-untyped]
     reflection_pb2,
     reflection_pb2_grpc,
 )
+from unbroken.v1 import agent_runtime_pb2 as pb
+from unbroken.v1 import agent_runtime_pb2_grpc as rpc
 
 from agent_runtime import TurnContext, agent
 from agent_runtime.config import Config, ConfigError
-from agent_runtime.server import SERVICE_NAME, PortUnavailable, Server
+from agent_runtime.server import MAX_REQUEST_BYTES, SERVICE_NAME, PortUnavailable, Server
 from tests.agent_runtime.harness import soon
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -50,6 +52,20 @@ async def test_health_covers_the_process_and_the_service() -> None:
         await soon(server._health.enter_graceful_shutdown())
         assert (await soon(watch.read())).status == NOT_SERVING
         watch.cancel()
+
+
+async def test_a_history_beyond_the_limit_is_told_from_an_overload_by_its_details() -> None:
+    async with channel_to(Config(listen="127.0.0.1:0")) as (_, channel):
+        stub = rpc.AgentRuntimeServiceStub(channel)
+        text = "x" * MAX_REQUEST_BYTES
+        event = pb.AgentEvent(turn_started=pb.TurnStarted(input=[pb.ContentPart(text=text)]))
+        for call in (
+            stub.RunTurn(pb.RunTurnRequest(history=[event])),
+            stub.ResumeTurn(pb.ResumeTurnRequest(history=[event])),
+        ):
+            assert await soon(call.code()) is grpc.StatusCode.RESOURCE_EXHAUSTED
+            details = await soon(call.details())
+            assert details.startswith("SERVER: Received message larger than max (")
 
 
 @pytest.mark.parametrize(("production", "listed"), [(False, True), (True, False)])
