@@ -41,11 +41,28 @@ export function openTurn(state) {
   return last && last.state !== "finished" ? last : undefined;
 }
 
+/** Whether the turn waits for a person or for this page, rather than for its runtime. */
+export function isParked(turn) {
+  return turn.state === "suspended" && PARKING.includes(turn.suspended.reason);
+}
+
+/** Whether the call is one that a parked turn waits for. */
+export function isAsked(turn, call) {
+  return isParked(turn) && !call.outcome && turn.suspended.pending_call_ids.includes(call.call_id);
+}
+
+/** Whether a message that was sent after the turn `unsent.after` has become no turn yet. */
+export function isPending(state, unsent) {
+  return Boolean(unsent) && state.turns.at(-1)?.turn_id === unsent.after;
+}
+
 /** A message's text: whole once it is settled, else its tokens so far. */
 export function textOf(item) {
   if (item.pieces) return item.pieces.map((piece) => piece.text).join("");
   return (item.parts ?? []).map((part) => part.text ?? "").join("");
 }
+
+const PARKING = ["input_required", "client_tool"];
 
 const CONTROLS = {
   rewind: (state, event) => ({ ...state, cursor: event.id, turns: state.turns.map((t) => cut(t, event.data.to)) }),

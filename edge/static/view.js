@@ -2,91 +2,121 @@
 //
 // Knows nothing of the network. Drawing is keyed: an item is drawn again only when it has changed.
 
-import { openTurn, textOf } from "./conversation.js";
+import { isAsked, isPending, openTurn, textOf } from "./conversation.js";
+import { BUSY, CONNECTION, callWords, endingWords, readable, statusWords } from "./words.js";
 
-const CONNECTION = {
-  connecting: "Connecting…",
-  connected: "Connected",
-  reconnecting: "Connection lost. Coming back…",
-};
-const OUTCOME = {
-  succeeded: "done",
-  failed: "failed",
-  unknown: "outcome unknown: nobody knows whether it acted",
-  not_executed: "not run",
-};
-const ENDING = {
-  cancelled: "Stopped.",
-  limit: "Stopped at a limit.",
-  failed: "This answer failed.",
-};
+const NEAR_END_PX = 80;
 
 export class View {
   constructor(actions) {
     this.actions = actions;
     this.drawn = new Map();
     this.transcript = element("transcript");
+    this.pending = node("li", "turn pending");
     this.input = element("input");
     element("composer").addEventListener("submit", (event) => this.submit(event));
-    element("stop").addEventListener("click", () => actions.stop());
-    element("new").addEventListener("click", () => actions.restart());
+    element("stop").addEventListener("click", () => this.act(actions.stop));
+    element("new").addEventListener("click", () => this.act(actions.restart));
+    element("missing").lastElementChild.addEventListener("click", () => this.act(actions.restart));
+    element("latest").addEventListener("click", () => this.act(() => this.scroll(true)));
     this.input.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) this.submit(event);
     });
-    this.input.addEventListener("input", () => this.fit());
+    this.input.addEventListener("input", () => this.typed());
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !element("stop").hidden) actions.stop();
     });
+    addEventListener("scroll", () => this.offerLatest(), { passive: true });
+    addEventListener("resize", () => this.fit());
+    this.fit();
+  }
+
+  /** Act, and leave the focus where typing goes on, for what was clicked may vanish. */
+  act(action) {
+    this.input.focus({ preventScroll: true });
+    return action();
   }
 
   submit(event) {
     event.preventDefault();
     const text = this.input.value.trim();
-    if (!text || element("send").disabled) return;
-    this.input.value = "";
+    if (!text) return;
+    if (element("send").disabled) return this.say(this.turn ? BUSY : "");
+    this.fill("");
+    this.actions.keepDraft("");
+    this.send(text);
+  }
+
+  send(input) {
+    this.follow = true;
+    this.actions.send(input);
+  }
+
+  typed() {
     this.fit();
-    this.actions.send(text);
+    this.say("");
+    this.actions.keepDraft(this.input.value);
+  }
+
+  fill(text) {
+    this.input.value = text;
+    this.fit();
+  }
+
+  /** Make ready for another session. */
+  clear() {
+    this.fill("");
+    this.problem("");
+    this.follow = true;
   }
 
   fit() {
-    this.input.style.height = "auto";
-    this.input.style.height = `${this.input.scrollHeight}px`;
+    const { style, offsetHeight, clientHeight } = this.input;
+    style.height = "auto";
+    style.height = `${this.input.scrollHeight + offsetHeight - clientHeight}px`;
   }
 
-  sending(text) {
-    this.busy = true;
-    this.pending = node("li", "turn pending", [node("div", "bubble user", [text])]);
-    element("empty").hidden = true;
-    this.transcript.append(this.pending);
-    this.scroll(true);
-  }
-
-  /** The call was answered; a refused text goes back to where it can be changed. */
-  sent(refused) {
-    this.busy = false;
-    this.pending?.remove();
-    if (refused) this.input.value = refused;
-    this.fit();
+  /** Say something until the next key or the end of the turn; else the status says what is awaited. */
+  say(hint) {
+    this.hint = hint;
+    setText(element("status"), hint || this.status);
   }
 
   problem(text) {
-    element("problem").textContent = text;
+    setText(element("problem"), text);
   }
 
-  draw(state, connection) {
-    const pinned = innerHeight + scrollY >= document.documentElement.scrollHeight - 80;
-    const open = openTurn(state);
-    const status = element("connection");
-    const words = state.degraded ? "Connected, saving is delayed" : CONNECTION[connection];
-    if (status.textContent !== words) status.textContent = words;
-    status.dataset.state = state.degraded ? "reconnecting" : connection;
-    element("stop").hidden = !open;
-    element("send").hidden = Boolean(open);
-    element("send").disabled = Boolean(open || this.busy);
-    element("empty").hidden = state.turns.length > 0 || Boolean(this.busy);
-    this.transcript.setAttribute("aria-busy", String(open?.state === "running"));
-    this.drawTurns(state.turns);
+  /** Draw the page: `state` and what is known beside it. */
+  draw(page) {
+    const pinned = this.follow || this.atEnd();
+    this.follow = false;
+    this.turn = openTurn(page.state);
+    const pending = isPending(page.state, page.unsent) && page.unsent;
+    this.drawConnection(page.state.degraded ? "degraded" : page.connection, page.missing);
+    this.drawComposer(page, Boolean(pending));
+    element("empty").hidden = !page.ready || page.state.turns.length > 0 || Boolean(pending);
+    this.transcript.setAttribute("aria-busy", String(this.turn?.state === "running"));
+    this.drawTurns(page.state.turns);
+    this.drawPending(pending);
     this.scroll(pinned);
+  }
+
+  drawConnection(connection, missing = "") {
+    const status = element("connection");
+    setText(status, missing ? "" : CONNECTION[connection]);
+    status.dataset.state = connection;
+    status.hidden = Boolean(missing);
+    element("missing").hidden = !missing;
+    setText(element("missing").firstElementChild, missing);
+  }
+
+  drawComposer({ quiet, stopping, ready }, pending) {
+    const turn = this.turn;
+    element("stop").hidden = !turn;
+    element("send").hidden = Boolean(turn);
+    element("send").disabled = Boolean(turn || pending || !ready);
+    this.status = statusWords({ turn, pending, quiet, stopping });
+    this.say(turn ? this.hint : "");
   }
 
   drawTurns(turns) {
@@ -104,20 +134,31 @@ export class View {
       this.drawTurn(root, turn, items);
       this.drawn.set(turn.turn_id, { turn, root, items });
     }
-    if (this.pending?.isConnected) this.transcript.append(this.pending);
+  }
+
+  /** Draw what was sent and is no turn yet, below all turns. */
+  drawPending(unsent) {
+    if (!unsent) this.pending.remove();
+    else if (this.unsent !== unsent) {
+      const parts = typeof unsent.input === "string" ? [{ text: unsent.input }] : unsent.input;
+      this.pending.replaceChildren(userBubble(parts));
+    }
+    this.unsent = unsent;
+    if (unsent && this.transcript.lastChild !== this.pending) this.transcript.append(this.pending);
   }
 
   drawTurn(root, turn, items) {
+    const words = endingWords(turn);
     const parts = [
-      ["input", () => userBubble(turn.input ?? [])],
-      ...turn.items.map((item) => [item.key, () => this.item(turn, item, items.get(item.key)), item]),
-      ["end", () => note(ending(turn))],
+      { key: "input", item: turn.input, make: () => userBubble(turn.input ?? []) },
+      ...turn.items.map((item) => this.part(turn, item)),
+      { key: "end", item: `${turn.outcome} ${words}`, make: () => this.ending(turn, words) },
     ];
-    const nodes = parts.map(([key, make, item]) => {
+    const nodes = parts.map(({ key, item, asks, make }) => {
       const old = items.get(key);
       // A card asks its question only while its turn waits, so it may change without its item.
-      const same = old && item && old.item === item && !turn.suspended && !old.asks;
-      if (!same) items.set(key, { item, node: make(), asks: Boolean(turn.suspended) });
+      const same = old && old.item === item && old.asks === asks;
+      if (!same) items.set(key, { item, asks, node: make(old?.node, old?.asks) });
       return items.get(key).node;
     });
     if (nodes.some((child, i) => child !== root.childNodes[i]) || nodes.length !== root.childNodes.length) {
@@ -125,29 +166,34 @@ export class View {
     }
   }
 
-  item(turn, item, old) {
-    if (item.type === "message") return bubble(item, old?.node);
-    if (item.type === "tool_call") return this.toolCard(turn, item, old?.node.querySelector("details").open);
-    return note(item.error?.user_message ?? "");
+  part(turn, item) {
+    const { key } = item;
+    if (item.type === "message") return { key, item, make: (old) => bubble(item, old) };
+    if (item.type !== "tool_call") return { key, item, make: () => note(item.error?.user_message ?? "") };
+    const asks = isAsked(turn, item) ? turn.suspended : undefined;
+    return { key, item, asks, make: (card, asked) => this.toolCard({ turn, call: item, asks, asked, card }) };
   }
 
-  toolCard(turn, call, isOpen = false) {
-    const waits = turn.suspended?.pending_call_ids?.includes(call.call_id) && !call.outcome;
-    const state = call.outcome ? OUTCOME[call.outcome] : waits ? "waits for you" : "running";
-    const head = node("summary", "", [node("strong", "", [call.name ?? "tool"]), ` ${state}`]);
-    const details = node("details", `tool ${call.outcome ?? (waits ? "waiting" : "running")}`, [head]);
-    details.open = isOpen;
-    details.append(field("Arguments", call.arguments_json), field("Result", call.result_json));
-    details.append(field("Error", call.error && (call.error.user_message ?? call.error.reason)));
+  /** A tool call's card, in the element it had before, so that it stays open and focused. */
+  toolCard({ turn, call, asks, asked, card = node("div", "card", [node("details", "", [node("summary")])]) }) {
+    const details = card.firstChild;
+    const head = details.firstChild;
+    details.className = call.outcome ?? (asks ? "waiting" : "running");
+    head.replaceChildren(node("strong", "", [call.name ?? "tool"]), ` ${callWords(call, asks)}`);
+    replaceAfter(head, [
+      field("Arguments", readable(call.arguments_json)),
+      field("Result", readable(call.result_json)),
+      field("Error", call.error?.user_message),
+    ]);
+    // What is to be approved must be seen.
+    if (asks && !asked) details.open = true;
     const progress = call.outcome ? undefined : call.progress;
-    const card = node("div", "card", [details]);
-    if (progress) card.append(node("p", "progress", [progressText(progress)]));
-    if (waits) card.append(this.question(turn, call));
+    replaceAfter(details, [...(progress ? [progressLine(progress)] : []), ...(asks ? [this.question(turn, call)] : [])]);
     return card;
   }
 
   question(turn, call) {
-    const decide = (decision) => this.actions.decide(turn.turn_id, call.call_id, decision);
+    const decide = (decision) => this.act(() => this.actions.decide(turn.turn_id, call.call_id, decision));
     const prompt = node("p", "", [turn.suspended.prompt || `May “${call.name}” run?`]);
     if (call.executor !== "client") {
       const yes = button("Approve", () => decide({ approve: true }));
@@ -163,15 +209,26 @@ export class View {
     return form;
   }
 
+  ending(turn, words) {
+    const end = note(words);
+    if (turn.outcome !== "failed") return end;
+    end.classList.add("bad");
+    if (turn.input) end.append(button("Try again", () => this.act(() => this.send(turn.input))));
+    return end;
+  }
+
+  atEnd() {
+    return innerHeight + scrollY >= document.documentElement.scrollHeight - NEAR_END_PX;
+  }
+
   scroll(pinned) {
     if (pinned) scrollTo({ top: document.documentElement.scrollHeight });
+    this.offerLatest();
   }
-}
 
-function ending(turn) {
-  if (turn.state === "cancelling") return "Stopping…";
-  if (turn.state !== "finished" || turn.outcome === "completed") return "";
-  return turn.user_message ?? ENDING[turn.outcome] ?? "";
+  offerLatest() {
+    element("latest").hidden = this.atEnd();
+  }
 }
 
 function userBubble(parts) {
@@ -201,8 +258,13 @@ function field(name, value) {
   return element;
 }
 
-function progressText({ message, fraction }) {
-  return fraction === undefined ? message : `${message} ${Math.round(fraction * 100)} %`;
+function progressLine({ message, fraction }) {
+  if (fraction === undefined) return node("p", "progress", [message]);
+  const bar = node("progress");
+  bar.value = fraction;
+  bar.setAttribute("aria-label", "Progress");
+  const percent = `${Math.round(fraction * 100)} %`;
+  return node("p", "progress", [[message, percent].filter(Boolean).join(" · "), bar]);
 }
 
 function button(text, action) {
@@ -217,6 +279,16 @@ function node(tag, className, children = []) {
   if (className) made.className = className;
   made.append(...children);
   return made;
+}
+
+function replaceAfter(kept, nodes) {
+  while (kept.nextSibling) kept.nextSibling.remove();
+  kept.after(...nodes);
+}
+
+/** Set a text only when it is another, for a live region reads out whatever is set. */
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
 function element(id) {
