@@ -123,6 +123,7 @@ class Calls:
         """
         self._count += 1
         call_id = f"c{self._count}"
+        name = clean_text(name)[:MAX_NOTE_CHARACTERS]  # a model may imagine any
         arguments_json = to_json(arguments)
         fits = arguments_fit(arguments_json)
         found = self._tools.get(name)

@@ -32,7 +32,7 @@ from agent_runtime.events import (
     TurnRef,
 )
 from agent_runtime.ledger import ASK_TOOL, HistoryItem, Ledger, joined_text
-from agent_runtime.limits import bounded_json, clean_text
+from agent_runtime.limits import bounded_json, bounded_name, clean_text
 from agent_runtime.messages import Message, Messages
 from agent_runtime.outbox import Emitter
 from agent_runtime.tools import Tool
@@ -134,7 +134,12 @@ class TurnContext:
         return self._calls.call(ASK_TOOL, asked, "")
 
     async def set_state(self, key: str, value: object) -> None:
-        """Set a top-level key of the session's state to a JSON value of at most 64 KiB."""
+        """Set a top-level key (at most 1 KiB) of the session's state to a JSON value of at most 64 KiB.
+
+        Raises:
+            TooLarge: it is larger.
+            TypeError, ValueError: the value has no JSON form.
+        """
         await self._change(key, bounded_json(value, what="state value"))
 
     async def remove_state(self, key: str) -> None:
@@ -143,7 +148,10 @@ class TurnContext:
 
     async def custom(self, name: str, value: object) -> None:
         """Emit an event of the application's own; ``name`` is namespaced, as in ``acme.citation``."""
-        event = CustomEvent(clean_text(name), bounded_json(value, what="custom event"))
+        event = CustomEvent(
+            bounded_name(name, what="name of a custom event"),
+            bounded_json(value, what="custom event"),
+        )
         await self._emit_once("custom", self._ledger.turn.customs, event)
 
     async def notice(
@@ -169,6 +177,7 @@ class TurnContext:
 
     async def _change(self, key: str, value_json: str | None) -> None:
         """Steps are counted for each key, so that merged neighbours in the journal do no harm."""
+        key = bounded_name(key, what="state key")
         recorded = self._ledger.turn.changes.get(key, [])
         step = self._steps[f"state {key}"]
         if step < len(recorded):

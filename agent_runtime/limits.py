@@ -22,6 +22,8 @@ MAX_DELTA_CHARACTERS = 15_000
 """At most 60,000 bytes of UTF-8, so that a delta with its envelope stays under 64 KiB."""
 MAX_NOTE_CHARACTERS = 2_000
 """A progress message, a prompt or a notice: words for a person, not a payload."""
+MAX_NAME_BYTES = KIB
+"""A key of the state, or the name of a custom event."""
 PREVIEW_BYTES = KIB
 
 
@@ -69,6 +71,19 @@ def bounded_json(value: object, *, what: str, limit_bytes: int = MAX_VALUE_BYTES
     if size_bytes > limit_bytes:
         raise TooLarge(what, size_bytes, limit_bytes)
     return text
+
+
+def bounded_name(text: str, *, what: str) -> str:
+    """Return a name that UTF-8 can carry.
+
+    Raises:
+        TooLarge: it has more than ``MAX_NAME_BYTES``. It is not cut: two names could become one.
+    """
+    name = clean_text(text)
+    size_bytes = len(name.encode())
+    if size_bytes > MAX_NAME_BYTES:
+        raise TooLarge(what, size_bytes, MAX_NAME_BYTES)
+    return name
 
 
 def shown_bytes(text: str) -> int:
