@@ -29,8 +29,11 @@ _REASONS = {
 # be taken only by its own duplicate or by a stale edge. The next attempt settles both.
 _OTHERWISE = ("runtime_error", True)
 
-_RECEIVED_TOO_MUCH = "CLIENT: Received message larger than max"
-"""How gRPC itself begins when it refuses a message of the peer; the peer's own limits say SERVER."""
+_TOO_LARGE = {
+    "CLIENT: Received message larger than max": "event_too_large",
+    "SERVER: Received message larger than max": "history_too_large",
+}
+"""How gRPC itself begins when one side refuses the other's message; overload has the same code."""
 
 
 def failure_of(error: AioRpcError) -> EdgeError:
@@ -38,7 +41,9 @@ def failure_of(error: AioRpcError) -> EdgeError:
     code = error.code()
     if code is StatusCode.ABORTED:
         return AttemptSuperseded()
-    if code is StatusCode.RESOURCE_EXHAUSTED and _RECEIVED_TOO_MUCH in (error.details() or ""):
-        return RuntimeEnded("event_too_large", retryable=False)
+    if code is StatusCode.RESOURCE_EXHAUSTED:
+        for beginning, reason in _TOO_LARGE.items():
+            if (error.details() or "").startswith(beginning):
+                return RuntimeEnded(reason, retryable=False)
     reason, retryable = _REASONS.get(code, _OTHERWISE)
     return RuntimeEnded(reason, retryable=retryable)

@@ -172,7 +172,7 @@ async def test_a_request_beyond_the_runtimes_limit_is_not_an_event_of_the_runtim
     runtime.play(emit(finished()))
     said = {"type": "text", "text": "x" * 5 * 1024 * 1024}
     _, ended = await broken(client.start(replace(CALL, input=[said])))
-    assert ended.reason == "runtime_overloaded"
+    assert (ended.reason, ended.retryable) == ("history_too_large", False)
 
 
 @pytest.mark.proves("P-EVT-8")
