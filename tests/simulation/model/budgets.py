@@ -74,7 +74,7 @@ LARGE = (
     _alone(411_971, Budget(takeover=2, drop=2), tokens_before=2),
     _alone(2_467_048, Budget(crash=1, takeover=1, drop=1, cancel=1)),
     _alone(412_888, Budget(takeover=1, drop=1, timeout=1), tokens_before=2, tokens_after=1),
-    _alone(0, Budget(takeover=2, drop=1, timeout=1, redelivery=1), tokens_after=1),
+    _alone(3_392_651, Budget(takeover=2, drop=1, timeout=1, redelivery=1), tokens_after=1),
     _alone(532_193, Budget(takeover=1, cancel=2, handed=2)),
     _runtime(25_417, Budget(cancel=1, stream_break=1, suspension=1, restart=1)),
     _runtime(36_783, Budget(takeover=1, suspension=1, restart=1)),
