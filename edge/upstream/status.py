@@ -33,7 +33,7 @@ _TOO_LARGE = {
     "CLIENT: Received message larger than max": "event_too_large",
     "SERVER: Received message larger than max": "history_too_large",
 }
-"""How gRPC itself begins when one side refuses the other's message; overload has the same code."""
+"""What gRPC itself says when one side refuses the other's message; overload has the same code."""
 
 
 def failure_of(error: AioRpcError) -> EdgeError:
@@ -42,8 +42,8 @@ def failure_of(error: AioRpcError) -> EdgeError:
     if code is StatusCode.ABORTED:
         return AttemptSuperseded()
     if code is StatusCode.RESOURCE_EXHAUSTED:
-        for beginning, reason in _TOO_LARGE.items():
-            if (error.details() or "").startswith(beginning):
+        for words, reason in _TOO_LARGE.items():
+            if words in (error.details() or ""):
                 return RuntimeEnded(reason, retryable=False)
     reason, retryable = _REASONS.get(code, _OTHERWISE)
     return RuntimeEnded(reason, retryable=retryable)
