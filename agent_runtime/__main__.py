@@ -34,10 +34,10 @@ STOP_SECONDS = 9.75
 
 def main() -> int:
     """Run the server until SIGTERM or SIGINT, and return the exit code."""
-    _set_up_logging()
     # An agent's module is looked for where the process was started, as `python -m` does.
     try:
         config = Config.from_environment(os.environ)
+        _set_up_logging(config)
         agents = load_agents(config.agents)
     except (ConfigError, AgentLoadError) as error:
         return _refuse(error, 2)
@@ -69,9 +69,13 @@ class PlainFormatter(logging.Formatter):
     """Formats a record as one line without content, as an exception's text may quote a prompt.
 
     Our own messages are fixed texts and are kept. Any other is cut to the first line of its template,
-    without the arguments, and an exception to its type and the places that it passed. An author who
-    wants more in a log gives their logger a handler of its own.
+    without the arguments, and an exception to its type and the places that it passed; all of it is
+    written only with ``AGENT_RUNTIME_TRACEBACKS=1``.
     """
+
+    def __init__(self, *, tracebacks: bool = False) -> None:
+        super().__init__()
+        self._tracebacks = tracebacks
 
     def format(self, record: logging.LogRecord) -> str:
         ours = record.name.partition(".")[0] == "agent_runtime"
@@ -79,6 +83,8 @@ class PlainFormatter(logging.Formatter):
         line = f"{record.levelname} {record.name}: {message}"
         if record.exc_info and record.exc_info[0] is not None:
             line += f" ({record.exc_info[0].__name__} at {_places(record.exc_info[2])})"
+            if self._tracebacks:
+                line += "\n" + self.formatException(record.exc_info)
         return line
 
 
@@ -88,10 +94,10 @@ def _places(trace: TracebackType | None) -> str:
     return ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
 
 
-def _set_up_logging() -> None:
+def _set_up_logging(config: Config) -> None:
     """Send every log line to stderr; those of libraries from WARNING up, for they log addresses."""
     handler = logging.StreamHandler()
-    handler.setFormatter(PlainFormatter())
+    handler.setFormatter(PlainFormatter(tracebacks=config.tracebacks))
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)

@@ -16,8 +16,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from traceback import extract_tb
 from typing import Any
 
 from agent_runtime.agent import Agent
@@ -195,8 +193,8 @@ class Attempt:
         if error is None and not agent_task.cancelled():
             return TurnFinished(outcome=TurnOutcome.COMPLETED)
         kind = type(error).__name__ if error is not None else "CancelledError"
-        # The text of the exception may quote a prompt or an argument, so only its place is logged.
-        logger.warning("agent failed: %s at %s, turn %s", kind, _place(error), self.turn.turn_id)
+        # Its text may quote a prompt or an argument: how much of it is written is the log's decision.
+        logger.warning("agent failed: turn %s", self.turn.turn_id, exc_info=error)
         return _failed(Problem(reason="AGENT_ERROR", message=kind))
 
     async def _wind_down(self, ending: _Ending) -> None:
@@ -281,8 +279,3 @@ def _failed(problem: Problem) -> TurnFinished:
 def _limited(limit: TurnLimit, message: str) -> TurnFinished:
     problem = Problem(reason=f"LIMIT_{limit.upper()}", message=message)
     return TurnFinished(outcome=TurnOutcome.LIMIT_REACHED, problem=problem, limit=limit)
-
-
-def _place(error: BaseException | None) -> str:
-    frames = extract_tb(error.__traceback__) if error is not None else []
-    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "no place"

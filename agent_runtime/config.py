@@ -26,6 +26,7 @@ _KNOWN = {
     "AGENT_RUNTIME_ENV",
     "AGENT_RUNTIME_LISTEN",
     "AGENT_RUNTIME_MAX_TURNS",
+    "AGENT_RUNTIME_TRACEBACKS",
 }
 _DEMO_PREFIX = "AGENT_RUNTIME_DEMO_"
 """The demo agents' own, which ``agent_runtime.demo.settings`` reads."""
@@ -45,6 +46,8 @@ class Config:
     """Comma-separated ``module:attribute``; the first agent is the default."""
     production: bool = False
     """Whether server reflection is off."""
+    tracebacks: bool = False
+    """Whether exceptions are logged in full, content and all: for an author's own machine."""
     drain_seconds: float = MAX_DRAIN_SECONDS
     """How long running tool bodies may take when the process is told to stop."""
     max_attempts: int = DEFAULT_MAX_TURNS
@@ -65,6 +68,7 @@ class Config:
             listen=_listen(values.get("AGENT_RUNTIME_LISTEN", DEFAULT_LISTEN)),
             agents=values.get("AGENT_RUNTIME_AGENTS", DEFAULT_AGENTS),
             production=_production(values),
+            tracebacks=_tracebacks(values),
             drain_seconds=_drain_seconds(values),
             max_attempts=_max_turns(values),
         )
@@ -91,6 +95,16 @@ def _production(values: Mapping[str, str]) -> bool:
         "AGENT_RUNTIME_ENV: must be one of: development, production",
     )
     return chosen == "production"
+
+
+def _tracebacks(values: Mapping[str, str]) -> bool:
+    chosen = values.get("AGENT_RUNTIME_TRACEBACKS", "0")
+    _require(chosen in ("0", "1"), "AGENT_RUNTIME_TRACEBACKS: must be 0 or 1")
+    _require(
+        chosen == "0" or not _production(values),
+        "AGENT_RUNTIME_TRACEBACKS: exceptions may quote users, so production refuses it",
+    )
+    return chosen == "1"
 
 
 def _drain_seconds(values: Mapping[str, str]) -> float:
