@@ -254,6 +254,7 @@ async def _look(room: Room, turn_id: str) -> None:
     await within_patience(room.driver.confirm())
     if room.dead:
         raise Fenced
+    await room.refresh()  # its turn may have ended meanwhile, and then nobody has read on
 
 
 async def _yield_slot(room: Room) -> None:

@@ -191,14 +191,15 @@ class Room:
         return viewer
 
     async def _look(self, cursor: Cursor | None) -> None:
-        if self.driver is None:
-            async with self.lock:
-                await self.refresh()
-        # Asked again: a turn may have begun here while the lock was waited for.
-        if self.driver is None or cursor is None:
-            return
-        if cursor.epoch > self.session.view.epoch:
-            await within_patience(self.driver.confirm())  # P-LOG-6: read on first
+        while True:  # a turn may begin or end here meanwhile, and then nobody has read on
+            driver = self.driver
+            if driver is None:
+                async with self.lock:
+                    await self.refresh()
+            elif cursor is not None and cursor.epoch > self.session.view.epoch:
+                await within_patience(driver.confirm())  # P-LOG-6: read on first
+            if self.dead or self.driver is driver:
+                return
 
     def leave(self, viewer: Viewer) -> None:
         """Forget a viewer; a turn that was to end with its last one gets its grace period."""
