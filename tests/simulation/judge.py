@@ -11,9 +11,10 @@ import json
 from collections import Counter
 from collections.abc import Callable
 
-from edge.core.event import SUSPENDED, TERMINAL, TOOL_END, Event
+from edge.core.event import SUSPENDED, TERMINAL, TOOL_END, TURN_START, Event
 from edge.core.log import Acquire
 from edge.core.requests import TurnStarted
+from edge.ports import AttemptCall, AttemptRef
 from tests.simulation.attempt import Attempt, key_of
 from tests.simulation.store import Store
 from tests.support.history import Cleared, ClientLog, Heard, History, Rewound, violations
@@ -98,6 +99,15 @@ class Judge:
         if event.epoch < self.store.told.get(process.partition("#")[0], 0):
             self.accuse(f"{process} showed {name} after it was told of a later epoch")
 
+    def attempt_asked_for(self, edge: str, call: AttemptCall) -> None:
+        """An edge is about to ask a runtime for an attempt."""
+        start = next((e for e in self.store.events.values() if _opens(e, call.ref)), None)
+        name = f"attempt {call.ref.attempt}"
+        if start is None:
+            self.accuse(f"{edge} asked for {name} before it was durable")
+        elif start.epoch < self.store.told.get(edge, 0):
+            self.accuse(f"{edge} asked for {name} of epoch {start.epoch}, told of a later one")
+
     def tool_ran(self, attempt: Attempt, call_id: str, safety: str) -> None:
         """The body of a tool begins."""
         key = key_of(attempt.turn_id, call_id)
@@ -156,3 +166,9 @@ class Judge:
             if last != newest:
                 found.append(f"{screen.log.name} ends at {last}, the log at {newest}")
         return found
+
+
+def _opens(event: Event, ref: AttemptRef) -> bool:
+    if event.type != TURN_START or event.subject != ref.turn_id:
+        return False
+    return bool(json.loads(event.data)["attempt"] == ref.attempt)

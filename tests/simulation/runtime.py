@@ -160,9 +160,15 @@ class RuntimeLink:
     """A ``Runtime``: one edge's way to the runtimes behind one target."""
 
     def __init__(
-        self, weather: Weather, choose: Callable[[], RuntimeProcess], *, suspends: bool
+        self,
+        weather: Weather,
+        choose: Callable[[], RuntimeProcess],
+        *,
+        suspends: bool,
+        on_start: Callable[[AttemptCall], None],
     ) -> None:
         self._weather = weather
+        self._on_start = on_start
         self._choose = choose
         self._suspends = suspends
         self.streams: dict[Stream, None] = {}
@@ -176,6 +182,7 @@ class RuntimeLink:
         return stream
 
     def _open(self, call: AttemptCall, stream: Stream) -> None:
+        self._on_start(call)
         runtime = self._choose()
 
         def lost() -> None:

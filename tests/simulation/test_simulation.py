@@ -21,6 +21,7 @@ FAILED_ONCE = {
     8210: "an owner that slept through its successors knew no such turn",
     2842: "a cancel was told of an end that was numbered and not durable",
     9606: "the same",
+    9953: "an owner that was asked to read on closed over the question, and nobody read on",
 }
 """Seeds that found something which has been mended since, and what."""
 

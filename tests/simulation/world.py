@@ -36,6 +36,7 @@ class World:
         self.loop = loop
         self.chance = random.Random(f"{seed}/world")
         self.weather = draw_weather(loop, random.Random(f"{seed}/weather"), list(EDGES))
+        self._draw_storm(random.Random(f"{seed}/storm"))
         deserted = self._draw_desertion(random.Random(f"{seed}/desertion"))
         self.store = Store(_StoreClock(loop))
         self.judge = Judge(self.store)
@@ -62,6 +63,11 @@ class World:
             answers=self.chance.random() < 0.8,
             ends_alone=0.8 if deserted else 0.2,
         )
+
+    def _draw_storm(self, chance: random.Random) -> None:
+        """Make a few runs so bad that an owner is often robbed before it knows that it is one."""
+        if chance.random() < 0.08:
+            self.weather.loss, self.weather.lies = 0.25, 0.7
 
     def _draw_desertion(self, chance: random.Random) -> bool:
         """Decide whether everybody stops watching for a while, longer than a turn may have to bear."""
@@ -111,7 +117,12 @@ class World:
                 return self.runtimes[self.chance.choice(("R1", "R2"))]
             return self.runtimes["R1"]
 
-        return RuntimeLink(self.weather, choose, suspends=self._suspends)
+        return RuntimeLink(
+            self.weather,
+            choose,
+            suspends=self._suspends,
+            on_start=lambda call: self.judge.attempt_asked_for(edge, call),
+        )
 
     def _browser(self, name: str) -> Browser:
         return Browser(
