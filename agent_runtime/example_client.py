@@ -90,7 +90,7 @@ async def run_turn(
             return last.turn_finished
         idle_attempts = 0 if len(journal.events) > known + 1 else idle_attempts + 1
         if idle_attempts == MAX_ATTEMPTS_WITHOUT_PROGRESS:
-            raise ConnectionError("the runtime cannot be reached")
+            raise ConnectionError("no runtime answers there; start one, or name it with --target")
         if last is None:
             # A crash: nobody knows what ran, so nothing is decided for the runtime.
             resolutions = []

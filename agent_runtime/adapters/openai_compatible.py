@@ -104,14 +104,17 @@ class ChatAgent:
 
     async def _answer(self, ctx: TurnContext, prompt: Prompt) -> Answer:
         """Return the next answer: the journal's, or the model's after at most ``MAX_TRIES``."""
-        for failed_tries in range(MAX_TRIES):
+        for tries in range(1, MAX_TRIES + 1):
             message = ctx.message()
             answer = await self._try(ctx, message, prompt)
             if answer is not None:
                 return answer
-            await ctx.notice("MODEL_CALL_FAILED", user_message="The model failed; trying again.")
-            if message.recorded is None:
-                await asyncio.sleep(self._retry_seconds * 2**failed_tries)
+            if tries < MAX_TRIES:
+                await ctx.notice(
+                    "MODEL_CALL_FAILED", user_message="The model failed; trying again."
+                )
+                if message.recorded is None:
+                    await asyncio.sleep(self._retry_seconds * 2 ** (tries - 1))
         raise TurnFailed(
             "MODEL_UNAVAILABLE", user_message="The model cannot be reached.", retryable=True
         )

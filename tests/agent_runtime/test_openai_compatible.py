@@ -169,6 +169,8 @@ async def test_a_busy_model_is_asked_again_a_few_times(status: int) -> None:
         events = await runtime.turn().start().run()
     error = events[-1].turn_finished.error
     assert (error.reason, error.retryable) == ("MODEL_UNAVAILABLE", True)
+    # Nobody is told of another try after the last one.
+    assert [kind_of(event) for event in events].count("error_reported") == len(model.requests) - 1
     assert len(model.requests) == 3
 
 
