@@ -17,7 +17,7 @@ class Chat {
     this.connection = "connecting";
     this.visits = 0;
     this.view = new View({
-      send: (input) => this.send(input),
+      send: (input, agent) => this.send(input, agent),
       stop: () => this.stop(),
       decide: (turnId, callId, decision) => this.decide(turnId, callId, decision),
       restart: () => this.restart(),
@@ -150,8 +150,9 @@ class Chat {
   }
 
   /** Send a text, or the parts of an earlier input; kept until it is known to be durable. */
-  async send(input) {
-    const unsent = { key: crypto.randomUUID(), input, after: this.state.turns.at(-1)?.turn_id };
+  async send(input, agent) {
+    const after = this.state.turns.at(-1)?.turn_id;
+    const unsent = { key: crypto.randomUUID(), body: { input, agent }, after };
     sessionStorage.setItem(this.sessionId, JSON.stringify(unsent));
     await this.post(unsent);
   }
@@ -161,14 +162,14 @@ class Chat {
     this.unsent = unsent;
     this.hear();
     this.draw();
-    const answer = await call("POST", this.path("/turns"), { input: unsent.input }, { "Idempotency-Key": unsent.key });
+    const answer = await call("POST", this.path("/turns"), unsent.body, { "Idempotency-Key": unsent.key });
     if (JSON.parse(sessionStorage.getItem(id))?.key === unsent.key) sessionStorage.removeItem(id);
     if (!answer.ok) this.giveBack(id, unsent);
     if (id === this.sessionId) await this.tell(answer);
   }
 
   /** Put a refused text back to where it can be changed, before what was typed since. */
-  giveBack(id, { key, input }) {
+  giveBack(id, { key, body: { input } }) {
     const typed = sessionStorage.getItem(draftKey(id));
     const draft = [typeof input === "string" && input, typed].filter(Boolean).join("\n");
     sessionStorage.setItem(draftKey(id), draft);

@@ -3,7 +3,7 @@
 // Knows nothing of the network. Drawing is keyed: an item is drawn again only when it has changed.
 
 import { isAsked, isPending, openTurn, textOf } from "./conversation.js";
-import { BUSY, CONNECTION, callWords, endingWords, readable, statusWords } from "./words.js";
+import { BUSY, CONNECTION, callWords, endingWords, questionWords, readable, statusWords } from "./words.js";
 
 const NEAR_END_PX = 80;
 
@@ -47,9 +47,9 @@ export class View {
     this.send(text);
   }
 
-  send(input) {
+  send(input, agent) {
     this.follow = true;
-    this.actions.send(input);
+    this.actions.send(input, agent);
   }
 
   typed() {
@@ -103,9 +103,9 @@ export class View {
 
   drawConnection(connection, missing = "") {
     const status = element("connection");
-    setText(status, missing ? "" : CONNECTION[connection]);
+    setText(status, CONNECTION[connection]);
     status.dataset.state = connection;
-    status.hidden = Boolean(missing);
+    status.style.visibility = missing ? "hidden" : "visible";
     element("missing").hidden = !missing;
     setText(element("missing").firstElementChild, missing);
   }
@@ -140,7 +140,8 @@ export class View {
   drawPending(unsent) {
     if (!unsent) this.pending.remove();
     else if (this.unsent !== unsent) {
-      const parts = typeof unsent.input === "string" ? [{ text: unsent.input }] : unsent.input;
+      const { input } = unsent.body;
+      const parts = typeof input === "string" ? [{ text: input }] : input;
       this.pending.replaceChildren(userBubble(parts));
     }
     this.unsent = unsent;
@@ -194,13 +195,14 @@ export class View {
 
   question(turn, call) {
     const decide = (decision) => this.act(() => this.actions.decide(turn.turn_id, call.call_id, decision));
-    const prompt = node("p", "", [turn.suspended.prompt || `May “${call.name}” run?`]);
+    const words = questionWords(turn, call);
+    const prompt = node("p", "", [words]);
     if (call.executor !== "client") {
       const yes = button("Approve", () => decide({ approve: true }));
       return node("div", "question", [prompt, yes, button("Deny", () => decide({ approve: false }))]);
     }
     const answer = node("input", "");
-    answer.setAttribute("aria-label", turn.suspended.prompt || "Your answer");
+    answer.setAttribute("aria-label", words);
     const form = node("form", "question", [prompt, answer, node("button", "", ["Answer"])]);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -213,7 +215,7 @@ export class View {
     const end = note(words);
     if (turn.outcome !== "failed") return end;
     end.classList.add("bad");
-    if (turn.input) end.append(button("Try again", () => this.act(() => this.send(turn.input))));
+    if (turn.input) end.append(button("Try again", () => this.act(() => this.send(turn.input, turn.agent || undefined))));
     return end;
   }
 

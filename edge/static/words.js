@@ -51,6 +51,12 @@ export function callWords(call, asks) {
   return REASON[call.outcome]?.[call.error?.reason] ?? OUTCOME[call.outcome] ?? "ended";
 }
 
+/** What a call asks. The turn's one prompt says it only if the turn waits for nothing else. */
+export function questionWords({ suspended }, call) {
+  if (suspended.prompt && suspended.pending_call_ids.length === 1) return suspended.prompt;
+  return call.executor === "client" ? `What does “${call.name}” answer?` : `May “${call.name}” run?`;
+}
+
 /** How a turn ended, or is about to; empty when its answer says enough. */
 export function endingWords(turn) {
   if (turn.state === "cancelling") return "Stopping…";
