@@ -10,6 +10,7 @@ import pytest
 from unbroken.v1 import agent_runtime_pb2 as pb
 
 from agent_runtime import ToolContext, ToolFailed, TurnContext, TurnFailed, agent, tool
+from agent_runtime.__main__ import PlainFormatter
 from agent_runtime.errors import ModelCallLimitReached
 from agent_runtime.events import Usage
 from tests.agent_runtime.harness import ends, kind_of, serving, settle, texts
