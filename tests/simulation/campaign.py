@@ -28,7 +28,7 @@ LEAST_PER_THOUSAND = {
     "requests_late": 100,
     "requests_repeated": 100,
     "answers_lost": 500,
-    "rewinds": 30,
+    "rewinds": 15,
     "client_drops": 1_000,
     "cancels_accepted": 100,
     "cancels_done": 100,
