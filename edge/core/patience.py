@@ -38,7 +38,7 @@ class WriterSettings:
     cancel_patience_seconds: float = 5.0
     """How much longer than its grace period a runtime may take to end a cancelled turn."""
     max_barren_attempts: int = 10
-    """Attempts in a row without a structural event; waiting for a person is free."""
+    """Attempts in a row without a message or a tool call; waiting for a person is free."""
     backoff_base_seconds: float = 0.2
     backoff_limit_seconds: float = 5.0
     event_limit_bytes: int = 512 * 1024

@@ -27,6 +27,11 @@ EXECUTE = '{"execute":true}'
 """The decision that a pending call may run; see ``edge.core.log.Resolve``."""
 
 
+PROGRESS = frozenset({MESSAGE, TOOL_START, TOOL_END})
+"""What resets the budget of attempts. Not a suspension or a notice: a runtime that does no more than that and
+crashes would be called for ever."""
+
+
 class TurnState(Enum):
     """Where a turn stands. ``PARKED`` waits for a person or a browser and needs no writer."""
 
@@ -59,7 +64,7 @@ class Turn:
     state: TurnState = TurnState.RUNNING
     cancelled: bool = False
     barren_attempts: int = 0
-    """Attempts in a row, this one included, that have brought no structural event."""
+    """Attempts in a row, this one included, that have brought no message and no tool call."""
     calls: dict[str, Call] = field(default_factory=dict)
     """Calls that have started and not ended."""
     known_calls: set[str] = field(default_factory=set)
@@ -99,7 +104,7 @@ class Turn:
         if event.type == TURN_START:
             self._open_attempt(event)
             return
-        if event.type != SUSPENDED:  # by itself no progress: else a runtime could suspend for ever
+        if event.type in PROGRESS:
             self.barren_attempts = 0
         if event.type == MESSAGE:
             self.deltas.pop(event.subject, None)

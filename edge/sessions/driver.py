@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal, Protocol
@@ -84,7 +85,8 @@ class Driver:
         self._judging = False
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._stream: AttemptStream | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._rings_at = math.inf
         self._room_to_read = asyncio.Event()
         self._cancels: list[asyncio.Future[CancelAnswer]] = []
         self._farewell: asyncio.Task[None] | None = None
@@ -169,18 +171,19 @@ class Driver:
 
     def _set_timer(self) -> None:
         wake_at = self.writer.wake_at()
+        if wake_at is None or self._rings_at <= wake_at:
+            return  # it rings early and is set again: cheaper than a new timer per token
+        self._stop_timer()
+        # Kept beside the handle: uvloop's has no ``when`` if the time has come already.
+        self._rings_at = wake_at
+        self._timer = self._loop.call_at(wake_at, self._ring)
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
-            if (
-                wake_at is not None
-                and self._timer.when() <= wake_at
-                and not self._timer.cancelled()
-            ):
-                return  # it fires early and is set again: cheaper than a new timer per token
             self._timer.cancel()
-        self._timer = None if wake_at is None else self._loop.call_at(wake_at, self._ring)
 
     def _ring(self) -> None:
-        self._timer = None
+        self._rings_at = math.inf
         self.feed(ins.Tick())
 
     def _now(self) -> Now:
@@ -311,8 +314,7 @@ class Driver:
 
     def _close(self, close: fx.Close) -> None:
         self._drop_stream()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._stop_timer()
         for task in self._tasks:
             if task is not asyncio.current_task():
                 task.cancel()

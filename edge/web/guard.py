@@ -53,6 +53,8 @@ class Guard:
             return Refused("http-version-not-supported")
         if scope["type"] == "websocket":
             return Refused("upgrade-not-supported")
+        if not scope["raw_path"].startswith(b"/"):
+            return Refused("bad-request")  # an absolute URI could name another host, or credentials
         if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_URL_BYTES:
             return Refused("uri-too-long")
         headers = scope["headers"]

@@ -218,6 +218,7 @@ def test_a_viewer_whose_page_cannot_be_read_is_asked_to_come_back() -> None:
     run_virtual(main())
 
 
+@pytest.mark.proves("P-SSE-19")
 def test_one_viewer_too_many_is_refused_per_session_and_per_process() -> None:
     async def main() -> None:
         settings = replace(SessionSettings(), max_streams=3, max_streams_per_session=2)
