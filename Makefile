@@ -4,6 +4,7 @@ PYTHON ?= python3
 PORT ?= 8080
 # Extra arguments: `make test ARGS="tests/core -x"`, `make lock ARGS=--upgrade`.
 ARGS ?=
+SEEDS ?= 10000
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,7 +19,7 @@ PROTOC_OUT := $(addsuffix =$(GEN),--python_out --grpc_python_out --mypy_out --my
 export PORT
 .DELETE_ON_ERROR:
 .PHONY: help run setup setup-run test test-realtime lint format gen check-gen lock check-deploy \
-  bench clean check-python
+  sim mutants bench clean check-python
 
 help:  ## List the verbs.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +67,12 @@ lock: setup  ## Compile requirements/*.txt again; ARGS=--upgrade takes newer rel
 check-deploy: setup  ## Check deploy/service.yaml against Google's own description of Cloud Run.
 	$(PIP) install --quiet --require-hashes -r requirements/deploy-check.txt
 	$(BIN)/python -m deploy.check_service_yaml deploy/service.yaml
+
+sim: setup  ## Simulate SEEDS=n seeded worlds of the production edges, under every staged fault.
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+
+mutants: setup  ## Break the edges' rules one by one: the simulation must find each.
+	$(BIN)/python -m tests.simulation.mutants
 
 bench: setup  ## Run the benchmarks.
 	$(BIN)/python -m tests.benchmarks $(ARGS)

@@ -50,7 +50,8 @@ def listen(host: str, port: int, stall_seconds: float) -> socket.socket:
             _set_tcp_option(listener, name, value)
         # Gives up on bytes that a client does not take: the only way to end a connection whose
         # client has stopped reading, because Hypercorn waits until they are sent.
-        _set_tcp_option(listener, "TCP_USER_TIMEOUT", int(stall_seconds * 1000))
+        # A little later than the viewer's own patience, which counts and says what happened.
+        _set_tcp_option(listener, "TCP_USER_TIMEOUT", int((stall_seconds + 2.0) * 1000))
         listener.bind((host, port))
         listener.listen(BACKLOG)
     except BaseException:

@@ -215,7 +215,7 @@ def test_the_socket_carries_what_long_streams_need() -> None:
         tcp = socket.IPPROTO_TCP
         keepalive = [socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT]
         assert [option(tcp, name) for name in keepalive] == [10, 5, 3]
-        assert option(tcp, socket.TCP_USER_TIMEOUT) == 30_000
+        assert option(tcp, socket.TCP_USER_TIMEOUT) == 32_000
 
 
 @pytest.mark.proves("T08")
