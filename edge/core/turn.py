@@ -43,16 +43,6 @@ class TurnState(Enum):
 
 
 @dataclass(slots=True)
-class Call:
-    """A tool call that has started and not ended."""
-
-    executor: str
-    gated: bool
-    attempt: int
-    """The attempt that started it."""
-
-
-@dataclass(slots=True)
 class Turn:
     """State of one turn. ``apply`` takes its events in log order."""
 
@@ -65,8 +55,8 @@ class Turn:
     cancelled: bool = False
     barren_attempts: int = 0
     """Attempts in a row, this one included, that have brought no message and no tool call."""
-    calls: dict[str, Call] = field(default_factory=dict)
-    """Calls that have started and not ended."""
+    calls: dict[str, str] = field(default_factory=dict)
+    """Calls that have started and not ended, and where each runs: its executor."""
     known_calls: set[str] = field(default_factory=set)
     """Every call that has started."""
     deltas: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
@@ -138,8 +128,7 @@ class Turn:
 
     def _open_call(self, event: Event | Draft) -> None:
         body = json.loads(event.data)
-        gated = body["checkpoint_required"]
-        self.calls[event.subject] = Call(body["executor"], gated, self.attempt)
+        self.calls[event.subject] = body["executor"]
         self.known_calls.add(event.subject)
 
     def forget_call(self, call_id: str) -> None:
@@ -165,8 +154,8 @@ class Turn:
 
     def running_calls(self, shut: frozenset[str]) -> list[str]:
         """Return the calls that the runtime may be running, if the gates in ``shut`` are."""
-        runs = ((c, call.executor) for c, call in self.calls.items() if c not in shut)
-        return [call_id for call_id, executor in runs if executor == "runtime"]
+        opened = ((c, executor) for c, executor in self.calls.items() if c not in shut)
+        return [call_id for call_id, executor in opened if executor == "runtime"]
 
     def loose_ends(self, never_released: frozenset[str]) -> list[Draft]:
         """Return the events that must precede a terminal one, if the runtime did not send them.
@@ -179,8 +168,8 @@ class Turn:
             for message_id, deltas in self.deltas.items()
         ]
         shut = never_released | frozenset(self.pending)
-        for call_id, call in self.calls.items():
-            idle = call_id in shut or call.executor == "client"
+        for call_id, executor in self.calls.items():
+            idle = call_id in shut or executor == "client"
             outcome, reason = (
                 ("not_executed", "TURN_ENDED") if idle else ("unknown", "OUTCOME_UNKNOWN")
             )

@@ -40,7 +40,7 @@ class Stage(Enum):
     """Where the attempt stands."""
 
     WAITING = "waiting"
-    """There is none; the next one starts at ``resume_at`` if the turn wants one."""
+    """There is none; the next one starts when ``Retry`` says so, if the turn wants one."""
     STARTING = "starting"
     """Its ``turn_start`` is not known to be committed."""
     RUNNING = "running"

@@ -102,7 +102,7 @@ def run_again() -> None:
     resolutions = Turn.resolutions
 
     def generous(self: Turn) -> tuple[tuple[str, str], ...]:
-        tools = [name for name, call in self.calls.items() if call.executor == "runtime"]
+        tools = [name for name, executor in self.calls.items() if executor == "runtime"]
         return tuple((dict.fromkeys(tools, EXECUTE) | dict(resolutions(self))).items())
 
     _replace(Turn, resolutions=generous)
