@@ -61,6 +61,9 @@ class Client:
     _unread: deque[Message] = field(default_factory=deque)
     """What came with the event it left at, should it listen on."""
 
+    def __post_init__(self) -> None:
+        self.log.after = int(self.cursor.partition("-")[2] or 0)
+
     @property
     def screen(self) -> list[Heard]:
         return self.log.screen()

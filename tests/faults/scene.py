@@ -229,7 +229,7 @@ class Scene:
             **acknowledged,
         )
         found = violations(history)
-        assert not found, "\n".join(found)
+        assert not found, "\n".join(map(str, found))
         if ended:
             assert history.events()[-1].type in TERMINAL
         return history

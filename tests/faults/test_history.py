@@ -14,6 +14,7 @@ from tests.support.history import (
     ClientLog,
     Heard,
     History,
+    Kind,
     Rewound,
     violations,
 )
@@ -131,62 +132,114 @@ def without_a_gap_between_owners() -> History:
     return with_records(*log()[:3], record(4, event(1, 3, "token"), writer="A"))
 
 
-FAULTS: dict[str, tuple[Callable[[], History], str]] = {
-    "a hole in the log": (lambda: with_records(*log()[:3], *log()[4:]), "the log is broken"),
-    "a fenced writer": (without_a_gap_between_owners, "the log is broken"),
-    "a log that lost its beginning": (lambda: with_records(*log()[1:]), "begins at slot 2"),
+FAULTS: dict[str, tuple[Callable[[], History], Kind, str]] = {
+    "a hole in the log": (
+        lambda: with_records(*log()[:3], *log()[4:]),
+        Kind.FORKED,
+        "the log is broken",
+    ),
+    "a fenced writer": (without_a_gap_between_owners, Kind.FORKED, "the log is broken"),
+    "a log that lost its beginning": (
+        lambda: with_records(*log()[1:]),
+        Kind.LOST,
+        "begins at slot 2",
+    ),
     "one id with two contents": (
         lambda: with_entries(*heard(START, replace(TOKEN, data='{"turn_id":"t1","text":"b"}'))),
+        Kind.FORKED,
         "is not what others know by that id",
     ),
-    "a gap": (lambda: with_entries(*heard(START, AGAIN)), "came where seq 2 was due"),
-    "an event twice": (lambda: with_entries(*heard(START, START)), "came where seq 2 was due"),
+    "a gap": (lambda: with_entries(*heard(START, AGAIN)), Kind.LOST, "came where seq 2 was due"),
+    "an event twice": (
+        lambda: with_entries(*heard(START, START)),
+        Kind.DUPLICATED,
+        "came where seq 2 was due",
+    ),
+    "an event out of order": (
+        lambda: with_entries(*heard(TOKEN, START)),
+        Kind.REORDERED,
+        "1-1 came where seq 3 was due",
+    ),
+    "a beginning that was left out": (
+        lambda: replace(good(), clients=[ClientLog("client", [*heard(TOKEN)], after=0)]),
+        Kind.LOST,
+        "1-2 came where seq 1 was due",
+    ),
+    "an event behind the end of its turn": (
+        lambda: with_records(*log(), record(7, event(2, 7, "token"), writer="B")),
+        Kind.REORDERED,
+        "follows the end of its turn",
+    ),
+    "two turns for one POST": (
+        lambda: with_records(*log()[:1], record(2, START, replace(START, seq=2)), *log()[2:]),
+        Kind.DUPLICATED,
+        "turn t1 was acknowledged and starts 2 times",
+    ),
     "a structural event that was lost": (
         lambda: with_entries(*heard(START, TOKEN), Heard(1, 3, "tool_start", "{}"), Rewound(2)),
+        Kind.LOST,
         "tool_start 1-3 was shown and is not in the log",
     ),
     "a screen that was not rewound": (
         lambda: with_entries(*heard(START, TOKEN), LOST),
+        Kind.FORKED,
         "its screen ends with 1-3",
     ),
     "two ends of one turn": (
         lambda: with_records(*log(), record(7, replace(DONE, seq=7), writer="B")),
+        Kind.DUPLICATED,
         "follows the end of its turn",
     ),
     "a tool without an end": (
         lambda: with_records(*log()[:3], record(4, AGAIN, CALL, replace(DONE, seq=5), writer="B")),
+        Kind.LOST,
         "c1 never ended before its turn did",
     ),
     "an end without a tool": (
         lambda: with_records(*log()[:3], record(4, AGAIN, replace(END, seq=4), writer="B")),
+        Kind.REORDERED,
         "without a tool_start",
     ),
     "a tool that acted twice": (
         lambda: replace(good(), rows=[{"key": KEY}, {"key": KEY}]),
+        Kind.TOOL_TWICE,
         "a tool acted 2 times",
     ),
     "a tool that acted by itself": (
         lambda: replace(good(), rows=[{"key": KEY}, {"key": "s1/t1/c9"}]),
+        Kind.OTHER,
         "without a tool_start in the log",
     ),
-    "a success without an act": (lambda: replace(good(), rows=[]), "c1 succeeded and left no row"),
+    "a success without an act": (
+        lambda: replace(good(), rows=[]),
+        Kind.LOST,
+        "c1 succeeded and left no row",
+    ),
     "an act that is denied": (
         lambda: replace(good(), records=denied(), clients=[]),
+        Kind.OTHER,
         "c1 ended not_executed and left a row",
     ),
     "two turns for one key": (
         lambda: replace(good(), posts=[("k", "t1"), ("k", "t2")]),
+        Kind.DUPLICATED,
         "two turns for the key k",
     ),
     "a turn that was promised and is not there": (
         lambda: replace(good(), posts=[("k", "t7")]),
+        Kind.LOST,
         "turn t7 was acknowledged and starts 0 times",
     ),
     "a cancel that was promised and is not there": (
         lambda: replace(good(), records=log()[:4]),
+        Kind.LOST,
         "the cancel of t1 was acknowledged and is not in the log",
     ),
-    "a tool behind a cancel": (late_tool_start, "c1 started behind the acknowledged cancel"),
+    "a tool behind a cancel": (
+        late_tool_start,
+        Kind.STARTED_AFTER_STOP,
+        "c1 started behind the acknowledged cancel",
+    ),
 }
 
 
@@ -197,6 +250,6 @@ def denied() -> list[AnyRecord]:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault: str) -> None:
-    history, says = FAULTS[fault]
+    history, kind, says = FAULTS[fault]
     found = violations(history())
-    assert any(says in line for line in found), found
+    assert any(v.kind is kind and says in v.text for v in found), found

@@ -22,7 +22,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.trace is not None:
         outcome = traced(options.trace, sys.stdout.write)
-        sys.stdout.write("\n".join(outcome.violations or ["no violation"]) + "\n")
+        found = map(str, outcome.violations)
+        sys.stdout.write("\n".join(found) + "\n" if outcome.violations else "no violation\n")
         return bool(outcome.violations)
     summary = run_campaign(
         options.first, options.seeds, processes=options.processes, tell=sys.stderr.write

@@ -17,13 +17,22 @@ from edge.core.requests import TurnStarted
 from edge.ports import AttemptCall, AttemptRef
 from tests.simulation.attempt import Attempt, key_of
 from tests.simulation.store import Store
-from tests.support.history import Cleared, ClientLog, Heard, History, Rewound, violations
+from tests.support.history import (
+    Cleared,
+    ClientLog,
+    Heard,
+    History,
+    Kind,
+    Rewound,
+    Violation,
+    violations,
+)
 
 
 class Screen:
     """What one client shows, held against the store event by event."""
 
-    def __init__(self, name: str, store: Store, accuse: Callable[[str], None]) -> None:
+    def __init__(self, name: str, store: Store, accuse: Callable[[Kind, str], None]) -> None:
         self.log = ClientLog(name)
         self.shown: list[Event] = []
         self._store = store
@@ -35,9 +44,11 @@ class Screen:
         self.log.entries.append(Heard(event.epoch, event.seq, event.type, event.data))
         name, seq = self.log.name, event.seq
         if self.shown and seq != self.shown[-1].seq + 1:
-            self._accuse(f"{name} was shown {seq} after {self.shown[-1].seq}")
+            self._accuse(Kind.REORDERED, f"{name} was shown {seq} after {self.shown[-1].seq}")
         if event.epoch < self._highest_epoch:
-            self._accuse(f"{name} was shown epoch {event.epoch} after {self._highest_epoch}")
+            self._accuse(
+                Kind.REORDERED, f"{name} was shown epoch {event.epoch} after {self._highest_epoch}"
+            )
         if event.epoch > self._highest_epoch:
             self._highest_epoch = event.epoch
             self._settle()
@@ -45,7 +56,8 @@ class Screen:
         there = self._store.events.get(seq)
         if there is not None and there.epoch < event.epoch:
             self._accuse(
-                f"{name} was shown {event.epoch}-{seq}, and the log has {there.epoch}-{seq}"
+                Kind.FORKED,
+                f"{name} was shown {event.epoch}-{seq}, and the log has {there.epoch}-{seq}",
             )
 
     def _settle(self) -> None:
@@ -53,7 +65,8 @@ class Screen:
         for event in self.shown:
             if self._store.events.get(event.seq) != event:
                 self._accuse(
-                    f"{self.log.name} keeps {event.epoch}-{event.seq}, which did not survive"
+                    Kind.FORKED,
+                    f"{self.log.name} keeps {event.epoch}-{event.seq}, which did not survive",
                 )
                 return
 
@@ -61,7 +74,9 @@ class Screen:
         self.log.entries.append(Rewound(seq))
         gone = [event for event in self.shown if event.seq > seq]
         if any(event.structural for event in gone):
-            self._accuse(f"{self.log.name} was rewound to {seq}, behind a structural event")
+            self._accuse(
+                Kind.LOST, f"{self.log.name} was rewound to {seq}, behind a structural event"
+            )
         self.shown = [event for event in self.shown if event.seq <= seq]
 
     def clear(self, first_seq: int) -> None:
@@ -74,15 +89,15 @@ class Judge:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.violations: list[str] = []
+        self.violations: list[Violation] = []
         self.screens: list[Screen] = []
         self.counts: Counter[str] = Counter()
         self._rows: list[dict[str, str]] = []
         self._posts: list[tuple[str, str]] = []
         self._cancels: list[str] = []
 
-    def accuse(self, what: str) -> None:
-        self.violations.append(what)
+    def accuse(self, kind: Kind, what: str) -> None:
+        self.violations.append(Violation(kind, what))
 
     def screen(self, name: str) -> Screen:
         """Return a new client's screen."""
@@ -95,25 +110,27 @@ class Judge:
             return
         name = f"{event.type} {event.epoch}-{event.seq}"
         if event.structural:
-            self.accuse(f"{process} showed {name} before its commit")
+            self.accuse(Kind.OTHER, f"{process} showed {name} before its commit")
         if event.epoch < self.store.told.get(process.partition("#")[0], 0):
-            self.accuse(f"{process} showed {name} after it was told of a later epoch")
+            self.accuse(Kind.OTHER, f"{process} showed {name} after it was told of a later epoch")
 
     def attempt_asked_for(self, edge: str, call: AttemptCall) -> None:
         """An edge is about to ask a runtime for an attempt."""
         start = next((e for e in self.store.events.values() if _opens(e, call.ref)), None)
         name = f"attempt {call.ref.attempt}"
         if start is None:
-            self.accuse(f"{edge} asked for {name} before it was durable")
+            self.accuse(Kind.OTHER, f"{edge} asked for {name} before it was durable")
         elif start.epoch < self.store.told.get(edge, 0):
-            self.accuse(f"{edge} asked for {name} of epoch {start.epoch}, told of a later one")
+            self.accuse(
+                Kind.OTHER, f"{edge} asked for {name} of epoch {start.epoch}, told of a later one"
+            )
 
     def tool_ran(self, attempt: Attempt, call_id: str, safety: str) -> None:
         """The body of a tool begins."""
         key = key_of(attempt.turn_id, call_id)
         self.counts["tool_runs"] += 1
         if call_id not in self.store.calls:
-            self.accuse(f"{call_id} ran before its tool_start was committed")
+            self.accuse(Kind.OTHER, f"{call_id} ran before its tool_start was committed")
         if safety == "unsafe":
             self._rows.append({"key": key})
         else:
@@ -122,16 +139,18 @@ class Judge:
     def post_answered(self, key: str, started: TurnStarted) -> None:
         self._posts.append((key, started.turn_id))
         if started.turn_id not in self._turns_in_log():
-            self.accuse(f"the POST of {key} was answered before its turn was durable")
+            self.accuse(Kind.LOST, f"the POST of {key} was answered before its turn was durable")
 
     def cancel_answered(self, turn_id: str, answer: str) -> None:
         if answer == "done":
             if turn_id not in self.store.ended:
-                self.accuse(f"a cancel was told that {turn_id} had ended, and it had not")
+                self.accuse(
+                    Kind.OTHER, f"a cancel was told that {turn_id} had ended, and it had not"
+                )
             return
         self._cancels.append(turn_id)
         if turn_id not in self.store.cancelled:
-            self.accuse(f"a cancel of {turn_id} was acknowledged before it was durable")
+            self.accuse(Kind.LOST, f"a cancel of {turn_id} was acknowledged before it was durable")
 
     def _count_paths(self) -> None:
         """Note which interesting paths the log took, so that a campaign can tell that it saw them."""
@@ -149,7 +168,7 @@ class Judge:
     def _turns_in_log(self) -> set[str]:
         return {e.subject for e in self.store.events.values() if e.type == "turn_start"}
 
-    def finish(self) -> list[str]:
+    def finish(self) -> list[Violation]:
         """Judge the whole run; return everything that it did wrong."""
         self._count_paths()
         history = History(
@@ -164,7 +183,9 @@ class Judge:
         for screen in self.screens:
             last = screen.shown[-1].seq if screen.shown else 0
             if last != newest:
-                found.append(f"{screen.log.name} ends at {last}, the log at {newest}")
+                found.append(
+                    Violation(Kind.LOST, f"{screen.log.name} ends at {last}, the log at {newest}")
+                )
         return found
 
 

@@ -59,7 +59,7 @@ def seeds_needed(name: str, seeds: Sequence[int]) -> tuple[int, str] | None:
     for count, seed in enumerate(seeds, start=1):
         found = run_seed(seed).violations
         if found:
-            return count, f"seed {seed}: {found[0][:150]}"
+            return count, f"seed {seed}: {found[0].text[:150]}"
     return None
 
 

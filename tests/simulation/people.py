@@ -22,6 +22,7 @@ from tests.simulation.edges import Edge
 from tests.simulation.judge import Judge
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.store import Store
+from tests.support.history import Kind
 from tests.support.house import UID, request
 
 T = TypeVar("T")
@@ -136,4 +137,4 @@ class Crowd:
         except ToolCallNotFound:
             self.counts["answers_too_late"] += 1
         except ClientFault as fault:
-            self.judge.accuse(f"an answer to {call_id} was refused: {fault.code}")
+            self.judge.accuse(Kind.OTHER, f"an answer to {call_id} was refused: {fault.code}")

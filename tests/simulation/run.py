@@ -20,6 +20,7 @@ from typing import Any
 from edge.core.errors import EdgeError
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.world import World
+from tests.support.history import Kind, Violation
 from tests.support.virtual_loop import Deadlock, OutOfTime
 
 LIMIT_SECONDS = 1_000.0
@@ -34,7 +35,7 @@ class Outcome:
     """What one run left."""
 
     seed: int
-    violations: list[str]
+    violations: list[Violation]
     counts: Counter[str] = field(default_factory=Counter)
     trace: list[str] = field(default_factory=list)
 
@@ -42,7 +43,7 @@ class Outcome:
 class _Errors(logging.Handler):
     """Keeps what the code under test logs as an error."""
 
-    def __init__(self, found: list[str]) -> None:
+    def __init__(self, found: list[Violation]) -> None:
         super().__init__(logging.ERROR)
         self._found = found
 
@@ -53,7 +54,7 @@ class _Errors(logging.Handler):
 def run_seed(seed: int) -> Outcome:
     """Run one world from its beginning to its end, and judge it."""
     loop = SimulatedLoop(random.Random(f"{seed}/schedule"), limit_seconds=LIMIT_SECONDS)
-    found: list[str] = []
+    found: list[Violation] = []
     loop.set_exception_handler(lambda _, context: _complain(found, context))
     with _errors_into(found), _no_collections():
         try:
@@ -64,14 +65,14 @@ def run_seed(seed: int) -> Outcome:
                 found.append(_with_cause("the run failed", error))
             found += world.judge.finish()
             counts = world.weather.counts
-            found += [f"{name}: {counts[name]}" for name in DEFECTS if counts[name]]
+            found += [_defect(f"{name}: {counts[name]}") for name in DEFECTS if counts[name]]
             if (
                 counts["log_broken"] and not world.ages
             ):  # what expires between two pages leaves a hole
-                found.append("an edge found the log broken")
+                found.append(_defect("an edge found the log broken"))
             if loop.overdue_timers > OVERDUE_MAX:
                 found.append(
-                    f"{loop.overdue_timers} timers were set that were due: something spins"
+                    _defect(f"{loop.overdue_timers} timers were set that were due: something spins")
                 )
             outcome = Outcome(seed, list(found), world.weather.counts + world.judge.counts)
             outcome.counts["steps"], outcome.counts["virtual_seconds"] = (
@@ -87,22 +88,26 @@ async def _make(seed: int, loop: SimulatedLoop) -> World:
     return World(seed, loop)
 
 
-def _complain(found: list[str], context: dict[str, Any]) -> None:
+def _complain(found: list[Violation], context: dict[str, Any]) -> None:
     error = context.get("exception")
     if not isinstance(error, EdgeError):  # what a dead process did not wait for is no defect
         found.append(_with_cause(context["message"], error))
 
 
-def _with_cause(message: str, error: object) -> str:
+def _with_cause(message: str, error: object) -> Violation:
     if not isinstance(error, BaseException):
-        return message
+        return _defect(message)
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     way = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
-    return f"{message}: {error!r} in {way}"
+    return _defect(f"{message}: {error!r} in {way}")
+
+
+def _defect(text: str) -> Violation:
+    return Violation(Kind.OTHER, text)
 
 
 @contextmanager
-def _errors_into(found: list[str]) -> Iterator[None]:
+def _errors_into(found: list[Violation]) -> Iterator[None]:
     handler, log = _Errors(found), logging.getLogger("edge")
     log.addHandler(handler)
     propagates, log.propagate = log.propagate, False

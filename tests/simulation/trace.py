@@ -43,7 +43,7 @@ def _listening(write: Write) -> Iterator[None]:
         _before(Process, "resume", lambda self: say(f"{self.name} goes on")),
         _before(Edge, "boot", lambda self: say(f"{self.name} boots")),
         _before(Edge, "roll", lambda self: say(f"{self.writer} drains")),
-        _before(Judge, "accuse", lambda self, what: say(f"VIOLATION {what}")),
+        _before(Judge, "accuse", lambda self, kind, what: say(f"VIOLATION {kind.value}: {what}")),
         _before(
             Judge, "tool_ran", lambda self, attempt, call, safety: say(f"tool {call} {safety}")
         ),

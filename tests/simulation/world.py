@@ -20,6 +20,7 @@ from tests.simulation.runtime import RuntimeLink, RuntimeProcess
 from tests.simulation.script import Playwright
 from tests.simulation.store import Store, StoreLink
 from tests.simulation.weather import LATEST_SECONDS, draw_weather
+from tests.support.history import Kind
 from tests.support.house import UID
 
 EDGES = ("A", "B", "C")
@@ -195,7 +196,7 @@ class World:
                 while self.weather.rough or not self._at_rest():
                     await asyncio.sleep(0.5)
         except TimeoutError:
-            self.judge.accuse(f"not at rest {PATIENCE_SECONDS} s after the last fault")
+            self.judge.accuse(Kind.LOST, f"not at rest {PATIENCE_SECONDS} s after the last fault")
             return
         await self._let_everything_land()
 
@@ -222,7 +223,9 @@ class World:
         late = self.weather.rough_seconds + LATEST_SECONDS + 1.0 - self.loop.time()
         await asyncio.sleep(max(late, 0.0))
         if self.store.last_seq != before:
-            self.judge.accuse(f"the log grew from {before} to {self.store.last_seq} after the end")
+            self.judge.accuse(
+                Kind.OTHER, f"the log grew from {before} to {self.store.last_seq} after the end"
+            )
         newcomer = self._browser("newcomer")
         reading = self.loop.spawn_outside(newcomer.live())
         async with asyncio.timeout(60.0):

@@ -1,4 +1,4 @@
-"""Judges what a run of real processes left behind: a list of violations, empty when all is well.
+"""Judges what a run left behind: a list of violations, empty when all is well.
 
 Knows nothing of how the history was made. It is given what can be seen from outside: the journal,
 what every client was shown in order, the ledger of a tool that leaves a row each time it acts, and
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from edge.core.errors import LogBroken
@@ -21,6 +22,30 @@ from edge.core.log import AnyRecord, Cancel, Events, LogView
 COALESCABLE = frozenset({"token", "reasoning", "tool_progress"})
 LEDGER_TOOL = "append_note"
 """The tool whose every execution is a row of the ledger. It is UNSAFE to repeat."""
+
+
+class Kind(Enum):
+    """What a user would call a violation: the columns of docs/reliability.md."""
+
+    LOST = "lost"
+    DUPLICATED = "duplicated"
+    REORDERED = "reordered"
+    FORKED = "forked"
+    TOOL_TWICE = "tools run twice"
+    STARTED_AFTER_STOP = "tool starts after an acknowledged stop"
+    OTHER = "other"
+    """Neither of these, and still not what was promised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One promise that was broken."""
+
+    kind: Kind
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +77,7 @@ class Cleared:
 
 
 Entry = Heard | Rewound | Cleared
+Found = tuple[Kind, str]
 
 
 @dataclass(slots=True)
@@ -60,6 +86,8 @@ class ClientLog:
 
     name: str = "client"
     entries: list[Entry] = field(default_factory=list)
+    after: int | None = None
+    """The seq of the cursor that it began with; None if it joined without one."""
     settled: bool = True
     """Whether it was connected long enough at the end to be told what did not survive."""
 
@@ -98,35 +126,36 @@ class History:
         return [event for r in self.records if isinstance(r, Events) for event in r.events]
 
 
-def violations(history: History) -> list[str]:
-    """Return one sentence for every promise that this history breaks."""
-    return [line for rule in RULES for line in rule(history)]
+def violations(history: History) -> list[Violation]:
+    """Return every promise that this history breaks."""
+    return [Violation(*found) for rule in RULES for found in rule(history)]
 
 
-def _log_is_well_formed(history: History) -> Iterator[str]:
+def _log_is_well_formed(history: History) -> Iterator[Found]:
     """P-LOG-4: slots contiguous from 1, seqs dense, epochs rising by one, each with its writer."""
     if history.records and history.records[0].slot != 1:
-        yield f"the log begins at slot {history.records[0].slot}"
+        yield Kind.LOST, f"the log begins at slot {history.records[0].slot}"
     view = LogView()
     try:
         view.apply_all(history.records)
     except LogBroken as broken:
-        yield f"the log is broken: {broken}"
+        yield Kind.FORKED, f"the log is broken: {broken}"
 
 
-def _ids_name_one_content(history: History) -> Iterator[str]:
+def _ids_name_one_content(history: History) -> Iterator[Found]:
     """P-SSE-5: what an id stands for is the same for everybody, for ever."""
     known = {f"{e.epoch}-{e.seq}": (e.type, e.data) for e in history.events()}
     for client in history.clients:
         for event in client.heard():
             if known.setdefault(event.id, (event.type, event.data)) != (event.type, event.data):
-                yield f"{client.name}: {event.id} is not what others know by that id"
+                yield Kind.FORKED, f"{client.name}: {event.id} is not what others know by that id"
 
 
-def _events_come_in_order(history: History) -> Iterator[str]:
+def _events_come_in_order(history: History) -> Iterator[Found]:
     """P-SSE-6: without a gap, each at most once, unless a control event said so."""
     for client in history.clients:
-        expected: int | None = None
+        expected = None if client.after is None else client.after + 1
+        seen: set[int] = set()
         for entry in client.entries:
             match entry:
                 case Rewound(to):
@@ -135,41 +164,58 @@ def _events_come_in_order(history: History) -> Iterator[str]:
                     expected = first_seq
                 case Heard():
                     if expected is not None and entry.seq != expected:
-                        yield f"{client.name}: {entry.id} came where seq {expected} was due"
+                        yield (
+                            _disorder(entry.seq, expected, seen),
+                            f"{client.name}: {entry.id} came where seq {expected} was due",
+                        )
+                    seen.add(entry.seq)
                     expected = entry.seq + 1
 
 
-def _structural_events_were_durable(history: History) -> Iterator[str]:
+def _disorder(seq: int, expected: int, seen: Container[int]) -> Kind:
+    if seq > expected:
+        return Kind.LOST
+    return Kind.DUPLICATED if seq in seen else Kind.REORDERED
+
+
+def _structural_events_were_durable(history: History) -> Iterator[Found]:
     """P-LOG-7, P-SSE-11: only a coalescable event may be shown and not be in the log."""
     durable = {(event.epoch, event.seq) for event in history.events()}
     for client in history.clients:
         for event in client.heard():
             if event.type not in COALESCABLE and (event.epoch, event.seq) not in durable:
-                yield f"{client.name}: {event.type} {event.id} was shown and is not in the log"
+                yield (
+                    Kind.LOST,
+                    f"{client.name}: {event.type} {event.id} was shown and is not in the log",
+                )
 
 
-def _screens_show_the_log(history: History) -> Iterator[str]:
+def _screens_show_the_log(history: History) -> Iterator[Found]:
     """P-SSE-6, P-SSE-11: in the end a screen is a run of the log, up to the end of what it knows."""
     log = {event.seq: (event.epoch, event.type, event.data) for event in history.events()}
     for client in history.clients:
         for event in client.screen() if client.settled else ():
             if log.get(event.seq) != (event.epoch, event.type, event.data):
-                yield f"{client.name}: its screen ends with {event.id}, and the log has another"
+                yield (
+                    Kind.FORKED,
+                    f"{client.name}: its screen ends with {event.id}, and the log has another",
+                )
                 break
 
 
-def _turns_end_once(history: History) -> Iterator[str]:
+def _turns_end_once(history: History) -> Iterator[Found]:
     """P-EVT-1: one terminal event, and nothing of the turn after it."""
     ended: set[str] = set()
     for event in history.events():
         turn = _turn_of(event)
         if turn in ended:
-            yield f"{event.type} {event.epoch}-{event.seq} follows the end of its turn"
+            kind = Kind.DUPLICATED if event.type in TERMINAL else Kind.REORDERED
+            yield kind, f"{event.type} {event.epoch}-{event.seq} follows the end of its turn"
         if event.type in TERMINAL:
             ended.add(turn)
 
 
-def _tools_end_once(history: History) -> Iterator[str]:
+def _tools_end_once(history: History) -> Iterator[Found]:
     """P-EVT-4: one ``tool_end`` for each ``tool_start``, before the terminal event."""
     running: set[tuple[str, str]] = set()
     for event in history.events():
@@ -178,34 +224,37 @@ def _tools_end_once(history: History) -> Iterator[str]:
             running.add(call)
         elif event.type == TOOL_END:
             if call not in running:
-                yield f"tool_end of {event.subject} at {event.seq} without a tool_start"
+                yield (
+                    Kind.REORDERED,
+                    f"tool_end of {event.subject} at {event.seq} without a tool_start",
+                )
             running.discard(call)
         elif event.type in TERMINAL:
             for turn, subject in sorted(running):
                 if turn == call[0]:
-                    yield f"{subject} never ended before its turn did"
+                    yield Kind.LOST, f"{subject} never ended before its turn did"
 
 
-def _tools_act_once(history: History) -> Iterator[str]:
+def _tools_act_once(history: History) -> Iterator[Found]:
     """P-RUN-4, P-RUN-6: never without a ``tool_start``, never twice, and as its end says."""
     counts = Counter(str(row["key"]) for row in history.rows)
     started = {_key(e): e for e in history.events() if _is_ledger_start(e)}
     ends = {(_turn_of(e), e.subject): e for e in history.events() if e.type == TOOL_END}
     for key, count in counts.items():
         if key not in started:
-            yield f"a tool acted without a tool_start in the log (key {key})"
+            yield Kind.OTHER, f"a tool acted without a tool_start in the log (key {key})"
         if count > 1:
-            yield f"a tool acted {count} times (key {key})"
+            yield Kind.TOOL_TWICE, f"a tool acted {count} times (key {key})"
     for key, start in started.items():
         end = ends.get((_turn_of(start), start.subject))
         outcome = json.loads(end.data)["outcome"] if end is not None else "unknown"
         if outcome == "succeeded" and not counts[key]:
-            yield f"{start.subject} succeeded and left no row"
+            yield Kind.LOST, f"{start.subject} succeeded and left no row"
         if outcome in ("not_executed", "failed") and counts[key]:
-            yield f"{start.subject} ended {outcome} and left a row"
+            yield Kind.OTHER, f"{start.subject} ended {outcome} and left a row"
 
 
-def _posts_start_one_turn(history: History) -> Iterator[str]:
+def _posts_start_one_turn(history: History) -> Iterator[Found]:
     """P-HTTP-4, P-HTTP-5: an answered POST is one turn, and equal keys are equal turns."""
     starts = Counter(
         _turn_of(event)
@@ -215,27 +264,31 @@ def _posts_start_one_turn(history: History) -> Iterator[str]:
     turns: dict[str, str] = {}
     for key, turn in history.posts:
         if turns.setdefault(key, turn) != turn:
-            yield f"two turns for the key {key}"
+            yield Kind.DUPLICATED, f"two turns for the key {key}"
         if starts[turn] != 1:
-            yield f"turn {turn} was acknowledged and starts {starts[turn]} times in the log"
+            kind = Kind.DUPLICATED if starts[turn] else Kind.LOST
+            yield kind, f"turn {turn} was acknowledged and starts {starts[turn]} times in the log"
 
 
-def _cancels_hold(history: History) -> Iterator[str]:
+def _cancels_hold(history: History) -> Iterator[Found]:
     """P-HTTP-10, P-HTTP-11: an answered cancel is in the log, and no tool starts behind it."""
     for turn in history.cancels:
         slot = next(
             (r.slot for r in history.records if isinstance(r, Cancel) and r.turn_id == turn), None
         )
         if slot is None:
-            yield f"the cancel of {turn} was acknowledged and is not in the log"
+            yield Kind.LOST, f"the cancel of {turn} was acknowledged and is not in the log"
             continue
         for record in history.records:
             for event in record.events if isinstance(record, Events) else ():
                 if record.slot > slot and event.type == TOOL_START and _turn_of(event) == turn:
-                    yield f"{event.subject} started behind the acknowledged cancel of its turn"
+                    yield (
+                        Kind.STARTED_AFTER_STOP,
+                        f"{event.subject} started behind the acknowledged cancel of its turn",
+                    )
 
 
-RULES: tuple[Callable[[History], Iterator[str]], ...] = (
+RULES: tuple[Callable[[History], Iterator[Found]], ...] = (
     _log_is_well_formed,
     _ids_name_one_content,
     _events_come_in_order,
