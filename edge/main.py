@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import os
 import random
 import socket
@@ -40,6 +41,7 @@ from edge.web.server import listen, serve_http, url_of
 from edge.wire import native
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_log = logging.getLogger("edge")
 _RUNTIME_PROBE_SECONDS = 0.2
 _RETRY_MS = (1_000, 5_000)
 """Clients that are sent away together must not come back together."""
@@ -110,6 +112,9 @@ async def _open_registry(
         await runtime.close()
         await journal.close()
         raise
+    writer = str(uuid.uuid4())
+    # By this name the journal's records tell which process wrote them.
+    _log.info("this edge has its name as a writer", extra={"writer": writer})
     return Registry(
         journal=journal,
         runtime=runtime,
@@ -118,7 +123,7 @@ async def _open_registry(
         settings=_session_settings(config),
         encode=native.event_frame,
         chance=chance,
-        writer=str(uuid.uuid4()),
+        writer=writer,
     )
 
 

@@ -34,7 +34,18 @@ METRICS: Mapping[str, tuple[Literal["counter", "gauge"], str]] = {
 }
 _PREFIX = "unbroken_"
 
-FIELDS = ("session", "turn", "attempt", "epoch", "slot", "seq", "code", "reason", "state")
+FIELDS = (
+    "session",
+    "turn",
+    "attempt",
+    "epoch",
+    "slot",
+    "seq",
+    "writer",
+    "code",
+    "reason",
+    "state",
+)
 """What a log line may carry beside its fixed message: ids, numbers and codes, no content."""
 
 

@@ -52,6 +52,8 @@ class Client:
     log: ClientLog = field(default_factory=ClientLog)
     told: list[str] = field(default_factory=list)
     """The control events it was told, by type."""
+    heard_at: list[float] = field(default_factory=list)
+    """When each event of its log came, by the monotonic clock; in the order of the log."""
     heard_here: int = 0
     """Events of the newest connection."""
     raw: bytes = b""
@@ -119,6 +121,7 @@ class Client:
         else:
             epoch, _, seq = message.last_event_id.partition("-")
             self.log.entries.append(Heard(int(epoch), int(seq), message.type, message.data))
+            self.heard_at.append(monotonic())
             self.heard_here += 1
 
     async def follow(self, *ports: int, until: Moment | None = None) -> None:

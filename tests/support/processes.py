@@ -23,6 +23,7 @@ STOP_SECONDS = 20.0
 """Twice what a platform gives: the machine that runs tests is busy."""
 LOG_TAIL_LINES = 40
 
+_WRITER = re.compile(r'"writer": "([0-9a-f-]{36})"')
 _READY = re.compile(rb"listening on (?:http://)?127\.0\.0\.1:(\d+)")
 
 
@@ -58,6 +59,12 @@ class Child:
             assert monotonic() < deadline, f"{self.name} is not ready: {self.tail()}"
             await asyncio.sleep(POLL_SECONDS)
         return int(ready[1])
+
+    def writer(self) -> str:
+        """Return the name that an edge which is up writes its records by."""
+        named = _WRITER.search(self.log.read_text(errors="replace"))
+        assert named is not None, self.tail()
+        return named[1]
 
     async def exit_code(self) -> int:
         """Wait until the process has ended by itself, and return its code."""

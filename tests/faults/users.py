@@ -1,0 +1,129 @@
+"""Users at work: each asks one thing after the other, watches the answers, and stops some of them.
+
+Knows nothing of faults. A request that nobody answers is sent again with the same key, to whichever
+edge comes next; a user asserts only that it is answered in the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic
+
+import h11
+
+from tests.faults.client import FOLLOW_SECONDS, Client
+from tests.faults.scene import Scene, Step
+from tests.support.history import History
+from tests.support.http_client import Answer, post
+from tests.support.processes import POLL_SECONDS
+
+CANCEL_SHARE = 0.2
+TOOL_SECONDS = 0.5
+
+
+def some_steps(chance: random.Random) -> list[Step]:
+    """Return text and tools of every kind, in turn."""
+    steps: list[Step] = []
+    for number in range(chance.randint(2, 4)):
+        steps.append({"say": "word", "words": chance.randint(5, 40), "word_ms": 20})
+        steps.append(
+            chance.choice(
+                [
+                    {"tool": "append_note", "args": {"text": str(number)}},
+                    {"sleep_tool": TOOL_SECONDS, "safety": "idempotent"},
+                    {"sleep_tool": TOOL_SECONDS, "safety": "unsafe"},
+                    {"parallel": [{"tool": "append_note", "args": {"text": "p"}}] * 2},
+                ]
+            )
+        )
+    return steps
+
+
+@dataclass(slots=True)
+class User:
+    """Somebody with one session and one tab."""
+
+    scene: Scene
+    chance: random.Random
+    client: Client
+    steps: Callable[[random.Random], list[Step]] = some_steps
+    cancel_share: float = CANCEL_SHARE
+    posts: list[tuple[str, str]] = field(default_factory=list)
+    """``(idempotency key, turn id)`` of every answered POST."""
+    cancels: list[str] = field(default_factory=list)
+    """Turns whose cancel was answered 202."""
+
+    @classmethod
+    async def arrive(cls, scene: Scene, chance: random.Random) -> User:
+        """Open a session at one of the edges."""
+        return cls(scene, random.Random(chance.random()), Client(await scene.session()))
+
+    async def work(self, over: asyncio.Event) -> None:
+        """Ask until it is over; the last answer is watched to its end."""
+        while not over.is_set():
+            await self.ask_and_watch()
+
+    async def ask_and_watch(self) -> None:
+        """Ask one thing, and watch its answer to the end or stop it on the way."""
+        key = f"{self.client.session_id[:12]}-turn-{len(self.posts) + 1}"
+        turn_id = await self._ask(key)
+        self.posts.append((key, turn_id))
+        following = asyncio.create_task(self._follow(turn_id))
+        if self.chance.random() < self.cancel_share:
+            await pass_time(self.chance.random() * 2)
+            if (await self._send(f"/turns/{turn_id}/cancel", {})).status == 202:
+                self.cancels.append(turn_id)
+        await following
+
+    async def history(self) -> History:
+        """Return all that is known of this user's session."""
+        session_id = self.client.session_id
+        return History(
+            records=await self.scene.store.records(session_id),
+            clients=[self.client.log],
+            rows=self.scene.rows(session_id),
+            posts=self.posts,
+            cancels=self.cancels,
+        )
+
+    async def _ask(self, key: str) -> str:
+        """Post until somebody answers; the key makes that safe."""
+        body = {"input": json.dumps(self.steps(self.chance)), "agent": "script"}
+        answer = await self._send("/turns", body, ("Idempotency-Key", key))
+        assert answer.status == 202, answer
+        return str(answer.json["turn_id"])
+
+    async def _send(self, path: str, body: object, *headers: tuple[str, str]) -> Answer:
+        target = f"/v1/sessions/{self.client.session_id}{path}"
+        deadline = monotonic() + FOLLOW_SECONDS
+        while monotonic() < deadline:
+            try:
+                answer = await post(self.chance.choice(self.scene.ports), target, body, *headers)
+            except (OSError, h11.RemoteProtocolError, TimeoutError):
+                continue
+            finally:
+                await asyncio.sleep(POLL_SECONDS)
+            if answer.status != 503:
+                return answer
+        raise AssertionError(f"nobody answers {path}")
+
+    async def _follow(self, turn_id: str) -> None:
+        deadline = monotonic() + FOLLOW_SECONDS
+        while not self._has_seen_the_end(turn_id):
+            assert monotonic() < deadline, f"{turn_id} never ended: {self.client.types}"
+            await self.client.try_watch(self.chance.choice(self.scene.ports))
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _has_seen_the_end(self, turn_id: str) -> bool:
+        return self.client.finished and turn_id in self.client.screen[-1].data
+
+
+async def pass_time(seconds: float) -> None:
+    """Let time pass, where time itself is the fault."""
+    deadline = monotonic() + seconds
+    while monotonic() < deadline:
+        await asyncio.sleep(POLL_SECONDS)
