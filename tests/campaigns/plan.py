@@ -6,9 +6,9 @@ Knows nothing of faults.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,15 @@ from tests.support.firestore_emulator import fresh_project
 from tests.support.processes import Crew
 
 StoreName = Literal["sqlite", "firestore"]
+Mode = Literal["hold", "suspend"]
+
+SHARES: Sequence[tuple[StoreName, Mode, float]] = (
+    ("sqlite", "hold", 0.4),
+    ("firestore", "hold", 0.3),
+    ("sqlite", "suspend", 0.15),
+    ("firestore", "suspend", 0.15),
+)
+"""How a campaign's cycles are dealt out to the stores and checkpoint modes."""
 
 
 def tell_nobody(_line: str) -> None:
@@ -35,7 +44,7 @@ class Plan:
     store: StoreName = "sqlite"
     emulator: str = ""
     """``host:port`` of the Firestore emulator, if that is the store."""
-    mode: Literal["hold", "suspend"] = "hold"
+    mode: Mode = "hold"
     tell: Callable[[str], None] = tell_nobody
     """Hears one line now and then, so that a long run is seen to go on."""
 
@@ -43,6 +52,22 @@ class Plan:
     def name(self) -> str:
         """How the store and the checkpoint mode are called in a table."""
         return f"{'SQLite' if self.store == 'sqlite' else 'Firestore'}, {self.mode}"
+
+    def dealt(self) -> list[Plan]:
+        """Return plans for each store and mode; together they have this one's cycles.
+
+        Without an emulator SQLite takes them all.
+        """
+        there = [share for share in SHARES if self.emulator or share[0] == "sqlite"]
+        whole = sum(part for _, _, part in there)
+        plans, left = [], self.cycles
+        for store, mode, part in reversed(there):
+            last = (store, mode) == there[0][:2]
+            cycles = left if last else min(left, max(1, round(self.cycles * part / whole)))
+            left -= cycles
+            folder = self.folder / f"{store}-{mode}"
+            plans.append(replace(self, folder=folder, cycles=cycles, store=store, mode=mode))
+        return [plan for plan in reversed(plans) if plan.cycles]
 
     def chance(self) -> random.Random:
         """Return this plan's own dice. What happens when is still up to the machine."""

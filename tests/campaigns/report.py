@@ -27,13 +27,17 @@ COLUMNS = (
 )
 
 
-def save(folder: Path, name: str, tallies: Sequence[Tally]) -> None:
-    """Keep what one campaign found; the same campaign's older result is replaced."""
+def save(folder: Path, name: str, tallies: Sequence[Tally], notes: Sequence[str] = ()) -> None:
+    """Keep what one campaign found; the same campaign's older result is replaced.
+
+    ``notes`` are sentences that stand under the tables.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     value = {
         "when": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),
         "tallies": [tally.as_json() for tally in tallies],
+        "notes": list(notes),
     }
     (folder / f"{name}.json").write_text(json.dumps(value, indent=1) + "\n")
 
@@ -55,7 +59,9 @@ def write(folder: Path, page: Path) -> list[Tally]:
     origin = (
         f"Measured from {when[0]} to {when[-1]} on commit {', '.join(commits)}." if saved else ""
     )
-    page.write_text("".join([head, BEGIN, "\n", origin, "\n\n", tables(rows), "\n", END, tail]))
+    notes = "\n".join(f"- {note}" for one in saved for note in one["notes"])
+    figures = "\n\n".join(part for part in (origin, tables(rows), notes) if part)
+    page.write_text(f"{head}{BEGIN}\n{figures}\n{END}{tail}")
     return rows
 
 
