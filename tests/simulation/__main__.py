@@ -1,6 +1,7 @@
 """``python -m tests.simulation --seeds 10000``: run many worlds, print what happened in them.
 
-``--first N`` begins at another seed, ``--trace SEED`` runs one and prints one line per step.
+``--first N`` begins at another seed, ``--trace SEED`` runs one and prints one line per step; so is the first
+that fails.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def main() -> int:
         options.first, options.seeds, processes=options.processes, tell=sys.stderr.write
     )
     sys.stdout.write(summary.text() + "\n")
+    for outcome in summary.failures[:1]:
+        traced(outcome.seed, sys.stdout.write)
     return bool(summary.failures)
 
 

@@ -28,15 +28,21 @@ Item = Shown | Control
 NOTHING_LEFT = "204"
 REFUSED = "refused"
 CUT = "cut"
+STALLS_BEFORE_SECONDS = 300.0
+"""Whoever stalls later wakes when all has expired, and has nothing to come back to."""
 
 
 class Socket:
     """One connection: items go down it in order until either end lets go."""
 
-    def __init__(self, edge: Edge, weather: Weather, judge: Judge) -> None:
+    def __init__(
+        self, edge: Edge, weather: Weather, judge: Judge, stall: Callable[[], float]
+    ) -> None:
         self._edge = edge
         self._weather = weather
         self._judge = judge
+        self._stall = stall
+        """Asked for how long the client reads nothing, after each thing that is sent to it."""
         self._due = 0.0
         self._open = True
         self._serving: asyncio.Task[None] | None = None
@@ -80,6 +86,7 @@ class Socket:
         if viewer is None:
             self._send(NOTHING_LEFT)
             return
+        self._judge.counts["streams_in_company"] += registry.streams > 1
         try:
             await self._pump(viewer)
         finally:
@@ -94,6 +101,11 @@ class Socket:
             self._send(items)
             if self._weather.hit(0.05):
                 await asyncio.sleep(self._weather.chance.uniform(0.1, 3.0))
+            await self._be_held_up()
+
+    async def _be_held_up(self) -> None:
+        if seconds := self._stall():
+            await asyncio.sleep(seconds)
 
     def _send(self, item: Sequence[Item] | str) -> None:
         loop = self._weather.loop
@@ -117,6 +129,7 @@ class Browser:
         *,
         choose: Callable[[], Edge],
         chance: random.Random,
+        stall_seconds: float = 0.0,
     ) -> None:
         self.cursor: Cursor | None = None
         self.counts: Counter[str] = weather.counts
@@ -126,6 +139,9 @@ class Browser:
         self._judge = judge
         self._choose = choose
         self._chance = chance
+        self._stall_seconds = stall_seconds
+        """For how long it once reads nothing, and stays; zero if it never does."""
+        self._heard_here = 0
 
     async def live(self) -> None:
         """Watch for ever, over one connection after the other."""
@@ -141,11 +157,12 @@ class Browser:
         return self._chance.uniform(0.05, 1.0)
 
     async def _connect(self) -> str:
-        socket = Socket(self._choose(), self._weather, self._judge)
+        socket = Socket(self._choose(), self._weather, self._judge, self._stall)
+        self._heard_here = 0
         until: Until = self._chance.choice(("turn_end", "turn_end", "follow"))
         socket.connect(self._session_id, self.cursor, until)
         try:
-            stay = 0.2 + self._chance.expovariate(1 / 8)
+            stay = 0.2 + self._chance.expovariate(1 / 8) + self._stall_seconds
             async with asyncio.timeout(min(stay, self._weather.deserts_in())):
                 while not isinstance(items := await socket.inbox.get(), str):
                     for item in items:
@@ -157,8 +174,18 @@ class Browser:
         finally:
             socket.leave(tells=self._chance.random() < 0.9)
 
+    def _stall(self) -> float:
+        store, now = self._judge.store, self._weather.loop.time()
+        untimely = self._weather.rough or now > STALLS_BEFORE_SECONDS
+        if untimely or not self._stall_seconds or store.newest_turn in store.ended:
+            return 0.0
+        self.counts["long_stalls"] += 1
+        seconds, self._stall_seconds = self._stall_seconds, 0.0
+        return seconds
+
     def _obey(self, item: Item) -> None:
         if isinstance(item, Shown):
+            self._heard_here += 1
             self.cursor = Cursor(item.event.epoch, item.event.seq)
             self.screen.hear(item.event)
         elif isinstance(item, Rewind):
@@ -167,5 +194,6 @@ class Browser:
             self.screen.rewind(item.to.seq)
         elif isinstance(item, Reset):
             self.counts[f"resets_{item.reason}"] += 1
+            self.counts["resets_under_a_viewer"] += self._heard_here > 0
             self.cursor = None if item.first_seq <= 1 else Cursor(0, item.first_seq - 1)
             self.screen.clear(item.first_seq)

@@ -81,6 +81,15 @@ class Edge:
     def up(self) -> bool:
         return self.process.running
 
+    @property
+    def condition(self) -> str:
+        """Return how the place is, in one word."""
+        if not self.process.alive:
+            return "dead"
+        if not self.process.running:
+            return "paused"
+        return "draining" if self.registry.draining else "living"
+
     def boot(self) -> None:
         """Start a new process."""
         boot = next(self._boots)

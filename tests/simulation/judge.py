@@ -8,10 +8,11 @@ event was in the store when it was shown, a ``tool_start`` when its body ran, a 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from edge.core.event import SUSPENDED, TERMINAL, TOOL_END, TURN_START, Event
+from edge.core.event import SUSPENDED, TERMINAL, TOOL_END, TOOL_START, TURN_START, Event
 from edge.core.log import Acquire
 from edge.core.requests import TurnStarted
 from edge.ports import AttemptCall, AttemptRef
@@ -95,6 +96,8 @@ class Judge:
         self._rows: list[dict[str, str]] = []
         self._posts: list[tuple[str, str]] = []
         self._cancels: list[str] = []
+        self._started_before: dict[str, int] = {}
+        """How many events the log had when the first cancel of a turn was acknowledged."""
 
     def accuse(self, kind: Kind, what: str) -> None:
         self.violations.append(Violation(kind, what))
@@ -149,6 +152,7 @@ class Judge:
                 )
             return
         self._cancels.append(turn_id)
+        self._started_before.setdefault(turn_id, self.store.last_seq)
         if turn_id not in self.store.cancelled:
             self.accuse(Kind.LOST, f"a cancel of {turn_id} was acknowledged before it was durable")
 
@@ -165,6 +169,16 @@ class Judge:
             elif event.type in TERMINAL:
                 self.counts[f"turns_{body.get('outcome', event.type)}"] += 1
 
+    def _starts_behind_a_stop(self) -> Iterator[Violation]:
+        """P-HTTP-11, by the clock: the log alone cannot tell of a stop that came into it too late."""
+        for event in self.store.events.values():
+            turn_id = json.loads(event.data)["turn_id"]
+            known = self._started_before.get(turn_id, math.inf)
+            if event.type == TOOL_START and event.seq > known:
+                yield Violation(
+                    Kind.STARTED_AFTER_STOP, f"{event.subject} started after its stop was promised"
+                )
+
     def _turns_in_log(self) -> set[str]:
         return {e.subject for e in self.store.events.values() if e.type == "turn_start"}
 
@@ -178,7 +192,7 @@ class Judge:
             posts=self._posts,
             cancels=self._cancels,
         )
-        found = [*self.violations, *violations(history)]
+        found = [*self.violations, *self._starts_behind_a_stop(), *violations(history)]
         newest = self.store.last_seq
         for screen in self.screens:
             last = screen.shown[-1].seq if screen.shown else 0

@@ -40,6 +40,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "early-tool-show": Mutant("P-LOG-7: committed, then shown", mutations.show_tool_starts_early),
     "early-tool-ack": Mutant("P-RUN-4: committed, then released", mutations.release_tools_early),
+    "polled-cancel": Mutant("P-HTTP-11: a cancel is in the log", mutations.poll_for_cancels),
     "rewind-to-last": Mutant("the first later epoch decides the fork", mutations.rewind_to_last),
     "no-re-resolve": Mutant(
         "P-RES-2: a newer acquire resolves again", mutations.never_resolve_again

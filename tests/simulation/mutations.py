@@ -118,6 +118,38 @@ def answer_cancels_early() -> None:
     _replace(Driver, cancel=cancel)
 
 
+def poll_for_cancels() -> None:
+    """Let a cancel be a flag beside the log, durable at once, that the owner looks at when it polls.
+
+    The store's own index of cancelled turns is the flag: a judge who looks for it finds it.
+    """
+    poll, try_cancel = Driver._poll, commands._try_cancel
+
+    async def _poll(self: Driver, after_slot: int) -> None:
+        await poll(self, after_slot)
+        turn, flags = self.writer.turn, _flags(self._services)
+        if turn.turn_id in flags and not turn.cancelled:
+            self.feed(ins.CancelAsked())
+
+    async def _try_cancel(room: Room, turn_id: str) -> CancelAnswer | None:
+        await room.refresh()
+        turn = room.session.turn
+        runs_elsewhere = room.driver is None and turn is not None and turn.needs_writer
+        if not runs_elsewhere or turn is None or turn.turn_id != turn_id:
+            return await try_cancel(room, turn_id)
+        _flags(room.services).add(turn_id)
+        room.attend()
+        return "accepted"
+
+    _replace(Driver, _poll=_poll)
+    _replace(commands, _try_cancel=_try_cancel)
+
+
+def _flags(services: Any) -> set[str]:
+    flags: set[str] = services.journal._store.cancelled
+    return flags
+
+
 def show_tool_starts_early() -> None:
     """Treat a tool start like a token: shown at once."""
     take = Showing.take

@@ -67,6 +67,7 @@ class Playwright:
                 case Say():
                     await self._say(attempt, step, take)
                 case Use():
+                    self._weather.counts["tools_in_parallel"] += len(step.calls) > 1
                     await attempt.tools(step.calls)
                 case Ask():
                     attempt.ask(step.call_id)

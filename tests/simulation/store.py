@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -37,6 +38,10 @@ class Store(MemoryJournal):
         self.ended: set[str] = set()
         """Subjects of every terminal event."""
         self.newest_turn = ""
+        self.holder = ""
+        """Who wrote the newest acquire."""
+        self.on_acquire: Callable[[str], None] = lambda writer: None
+        """Told who acquires, while ``holder`` still is whoever held the session before."""
         self.told: dict[str, int] = {}
         """The newest epoch that each edge was told of where it looked for what stands in its way."""
 
@@ -56,7 +61,10 @@ class Store(MemoryJournal):
         await super().append(session_id, records, turn)
         for record in records:
             self.records[record.slot] = record
-            if isinstance(record, Cancel):
+            if isinstance(record, Acquire):
+                self.on_acquire(record.writer)
+                self.holder = record.writer
+            elif isinstance(record, Cancel):
                 self.cancelled.add(record.turn_id)
             elif isinstance(record, Events):
                 self._index(record.events)
@@ -96,6 +104,8 @@ class StoreLink:
                 reply.set_exception(failure)
 
         def arrive() -> None:
+            if writes:
+                self._note_delays(call, given_up=reply.done())
             try:
                 result = call()
             except EdgeError as error:
@@ -107,6 +117,15 @@ class StoreLink:
         cut_off = weather.cut_off(self._edge)
         weather.carry(arrive, cut_off=cut_off, repeatable=writes, lost=lost)
         return await reply
+
+    def _note_delays(self, commit: Callable[[], object], *, given_up: bool) -> None:
+        """A commit comes in: perhaps after its sender gave it up, perhaps for the second time."""
+        counts = self._weather.counts
+        counts["commits_late"] += given_up
+        if self._weather.echo():
+            counts["commits_echoed"] += 1
+            with suppress(EdgeError):
+                commit()
 
     async def _ask(self, call: Callable[[], T]) -> T:
         return await self._through(call, JournalUnavailable())

@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulation.mutants import MUTANTS, hunt
 
-QUICK = ("unsafe-rerun", "early-cancel-ack", "early-tool-ack", "kept-tool-start")
+QUICK = ("unsafe-rerun", "early-cancel-ack", "early-tool-ack", "kept-tool-start", "polled-cancel")
 
 
 @pytest.mark.parametrize("name", QUICK)

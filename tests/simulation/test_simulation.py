@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from tests.simulation.campaign import run_campaign, run_seeds
+from tests.simulation.campaign import Summary, run_campaign, run_seeds
 from tests.simulation.run import run_seed
+from tests.simulation.trace import traced
 
 SECONDS = 12.0
 """What the fast suite spends on seeds; a busy machine runs fewer of them."""
@@ -31,9 +32,17 @@ _SHOW = (
 )
 
 
+def story(summary: Summary) -> str:
+    """Return the sum, and one line per step of the first run that failed."""
+    lines = [summary.text() + "\n"]
+    for outcome in summary.failures[:1]:
+        traced(outcome.seed, lines.append)
+    return "".join(lines)
+
+
 def test_nothing_is_lost_doubled_reordered_or_forked_under_any_of_some_hundred_seeds() -> None:
     summary = run_seeds(range(1_000), until=time.monotonic() + SECONDS)
-    assert not summary.failures, summary.text()
+    assert not summary.failures, story(summary)
 
 
 @pytest.mark.parametrize("seed", FAILED_ONCE)
@@ -59,5 +68,5 @@ def test_a_seed_is_the_same_run_in_every_process() -> None:
 @pytest.mark.timeout(3600)
 def test_ten_thousand_seeds_meet_every_fault_and_break_no_promise() -> None:
     summary = run_campaign(0, 10_000, processes=os.cpu_count() or 1)
-    assert not summary.failures, summary.text()
+    assert not summary.failures, story(summary)
     assert summary.missing() == [], summary.text()

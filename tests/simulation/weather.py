@@ -45,6 +45,8 @@ class Weather:
     repeats: float
     lies: float
     """How often a look at the head makes a living owner appear dead."""
+    echoes: float = 0.0
+    """How often a commit reaches the store twice at once, and only the second answer comes back."""
     outages: list[Outage] = field(default_factory=list)
     deserted: tuple[float, float] = (math.inf, math.inf)
     """When nobody watches: from when, until when."""
@@ -74,8 +76,14 @@ class Weather:
         return any(o.begins <= now < o.ends and o.edge in ("", edge) for o in self.outages)
 
     def latency(self) -> float:
-        slow = self.hit(0.02)
-        return self.chance.uniform(0.2, 1.5) if slow else self.chance.uniform(0.002, 0.06)
+        if not self.hit(0.02):
+            return self.chance.uniform(0.002, 0.06)
+        self.counts["ways_slow"] += 1
+        return self.chance.uniform(0.2, 1.5)
+
+    def echo(self) -> bool:
+        """Whether the store gets a commit twice; asked only where it may, so that no seed changes."""
+        return self.echoes > 0 and self.hit(self.echoes)
 
     def late(self) -> float:
         return self.chance.uniform(0.0, LATEST_SECONDS)
@@ -94,7 +102,7 @@ class Weather:
         nobody knows. Whichever comes first counts.
         """
         if cut_off or self.hit(self.loss):
-            self.counts["requests_lost"] += 1
+            self.counts["requests_cut_off" if cut_off else "requests_lost"] += 1
             if repeatable and self.chance.random() < 0.4:
                 self.counts["requests_late"] += 1
                 self.loop.later(self.late(), call)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import random
 
+from edge.core.event import SUSPENDED
 from edge.core.patience import WriterSettings
+from edge.ports import AttemptCall
 from edge.sessions.settings import SessionSettings
 from tests.simulation.browser import Browser
 from tests.simulation.edges import Edge
@@ -19,7 +21,7 @@ from tests.simulation.people import Crowd
 from tests.simulation.runtime import RuntimeLink, RuntimeProcess
 from tests.simulation.script import Playwright
 from tests.simulation.store import Store, StoreLink
-from tests.simulation.weather import LATEST_SECONDS, draw_weather
+from tests.simulation.weather import LATEST_SECONDS, Outage, draw_weather
 from tests.support.history import Kind
 from tests.support.house import UID
 
@@ -38,11 +40,16 @@ class World:
         self.chance = random.Random(f"{seed}/world")
         self.weather = draw_weather(loop, random.Random(f"{seed}/weather"), list(EDGES))
         self._draw_storm(random.Random(f"{seed}/storm"))
+        self._draw_echoes(random.Random(f"{seed}/echo"))
         deserted = self._draw_desertion(random.Random(f"{seed}/desertion"))
         self.store = Store(_StoreClock(loop))
+        self.store.on_acquire = self._count_takeover
         self.judge = Judge(self.store)
         self.ages = self.chance.random() < 0.05
         """Whether the session lives so long that its beginning expires."""
+        self._stall_seconds = random.Random(f"{seed}/stall").uniform(305.0, 330.0)
+        """How long somebody who watches an ageing session reads nothing: what comes next expires."""
+        self._blackouts = random.Random(f"{seed}/blackouts")
         self._suspends = self.chance.random() < 0.25
         self._settings = self._draw_settings()
         self._accidents = self.chance.choice((0.0, 0.05, 0.2))
@@ -52,7 +59,11 @@ class World:
         for name in ("R1", "R2") if self._shared else EDGES:
             self._boot_runtime(name)
         self.edges = [self._edge(name) for name in EDGES]
-        self.browsers = [self._browser(f"browser{n}") for n in range(self.chance.randint(2, 4))]
+        self.browsers = [
+            self._browser(f"browser{n}", stall_seconds=self._stall_seconds * (self.ages and not n))
+            for n in range(self.chance.randint(2, 4))
+        ]
+        self.weather.counts["browsers"] = len(self.browsers)
         self.crowd = Crowd(
             loop=loop,
             chance=random.Random(f"{seed}/people"),
@@ -70,6 +81,11 @@ class World:
         if chance.random() < 0.08:
             self.weather.loss, self.weather.lies = 0.25, 0.7
 
+    def _draw_echoes(self, chance: random.Random) -> None:
+        """Let a commit reach the store twice now and then, in some runs."""
+        if chance.random() < 0.25:
+            self.weather.echoes = chance.choice((0.05, 0.3))
+
     def _draw_desertion(self, chance: random.Random) -> bool:
         """Decide whether everybody stops watching for a while, longer than a turn may have to bear."""
         if chance.random() > 0.15:
@@ -81,9 +97,10 @@ class World:
     def _draw_settings(self) -> SessionSettings:
         retention_ms = 300_000 if self.ages else 24 * 3600 * 1000
         writer = WriterSettings(ttl_seconds=10.0, retention_ms=retention_ms)
+        tail_limit_bytes = self.chance.choice((1_500, 1024 * 1024))
         return SessionSettings(
             writer=writer,
-            tail_limit_bytes=self.chance.choice((1_500, 1024 * 1024)),
+            tail_limit_bytes=1_500 if self.ages else tail_limit_bytes,
             batch_limit_bytes=self.chance.choice((400, 64 * 1024)),
             page_records=self.chance.choice((2, 100)),
             stream_life_seconds=self.chance.choice((20.0, 600.0)),
@@ -122,10 +139,14 @@ class World:
             self.weather,
             choose,
             suspends=self._suspends,
-            on_start=lambda call: self.judge.attempt_asked_for(edge, call),
+            on_start=lambda call: self._begun(edge, call),
         )
 
-    def _browser(self, name: str) -> Browser:
+    def _begun(self, edge: str, call: AttemptCall) -> None:
+        self.weather.counts["attempts_in_suspend_mode"] += self._suspends
+        self.judge.attempt_asked_for(edge, call)
+
+    def _browser(self, name: str, stall_seconds: float = 0.0) -> Browser:
         return Browser(
             name,
             SESSION,
@@ -133,6 +154,7 @@ class World:
             self.judge,
             choose=self._any_edge,
             chance=self.chance,
+            stall_seconds=stall_seconds,
         )
 
     def _any_edge(self) -> Edge:
@@ -148,9 +170,7 @@ class World:
         self.weather.counts[f"{kind}s"] += 1
         match kind:
             case "kill":
-                edge.kill()
-                if not self._shared:
-                    self._kill_runtime(edge.name)
+                self._kill(edge)
             case "pause":
                 edge.pause(self.chance.choice((1.0, 5.0, 15.0, 40.0)))
             case "roll":
@@ -158,11 +178,17 @@ class World:
             case _:
                 self._trouble_runtime()
 
+    def _kill(self, edge: Edge) -> None:
+        edge.kill()
+        if not self._shared:
+            self._kill_runtime(edge.name)
+
     def _trouble_runtime(self) -> None:
         name = self.chance.choice(list(self.runtimes))
         if self.chance.random() < 0.5:
             self._kill_runtime(name)
             return
+        self.weather.counts["runtime_pauses"] += 1
         process = self.runtimes[name].process
         process.pause()
         self.loop.later(self.chance.choice((2.0, 8.0, 25.0)), process.resume)
@@ -179,12 +205,41 @@ class World:
                 return
             await self._accident()
 
+    async def _black_out(self) -> None:
+        """Let the owner show what it can never commit, and kill it then, or let it sleep too long."""
+        chance = self._blackouts
+        for _ in range(2):
+            await asyncio.sleep(chance.uniform(0.5, 8.0))
+            owner = next((edge for edge in self.edges if edge.writer == self.store.holder), None)
+            if owner is None or not owner.up or not self.weather.rough:
+                continue
+            self.weather.counts["blackouts"] += 1
+            begins = self.loop.time()
+            self.weather.outages.append(Outage(begins, begins + 5.0, owner.name))
+            await asyncio.sleep(chance.uniform(0.5, 5.0))
+            if chance.random() < 0.5:
+                self._kill(owner)
+            else:
+                owner.pause(20.0)
+
+    def _count_takeover(self, writer: str) -> None:
+        """Note in which state whoever loses a running turn is: a living owner loses it for nothing."""
+        newest, holder = self.store.newest(), self.store.holder
+        if newest is None or newest.type == SUSPENDED or newest.subject in self.store.ended:
+            return
+        edge = next((edge for edge in self.edges if edge.writer == holder), None)
+        if writer != holder:
+            condition = edge.condition if edge is not None else "dead"
+            self.weather.counts[f"takeovers_of_the_{condition}"] += 1
+
     # --- the run --------------------------------------------------------------------------------------
 
     async def live(self) -> None:
         """Live from the first POST to the moment when everything has come to rest."""
         await self.store.create_session(SESSION, UID)
         self.loop.spawn_outside(self._trouble())
+        if self._blackouts.random() < 0.2:  # where there are none, a seed stays the run it was
+            self.loop.spawn_outside(self._black_out())
         for browser in self.browsers:
             self.loop.spawn_outside(browser.live())
         using = self.loop.spawn_outside(self.crowd.use(self._gaps()))
@@ -219,6 +274,9 @@ class World:
 
     async def _let_everything_land(self) -> None:
         """Whatever is late has arrived by then, and must have changed nothing."""
+        now_ms = _StoreClock(self.loop).now_ms()
+        expired = sum(record.expire_at_ms <= now_ms for record in self.store.records.values())
+        self.weather.counts["records_expired"] += expired
         before = self.store.last_seq
         late = self.weather.rough_seconds + LATEST_SECONDS + 1.0 - self.loop.time()
         await asyncio.sleep(max(late, 0.0))
