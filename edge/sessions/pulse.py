@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import Context
 
 TICK_SECONDS = 1.0
 
@@ -28,7 +29,9 @@ class Pulse:
             self._handle = None
 
     def _schedule(self) -> None:
-        self._handle = asyncio.get_running_loop().call_later(TICK_SECONDS, self._ring)
+        loop = asyncio.get_running_loop()
+        # Not in the context of the request that happened to be the first: it would be kept for ever.
+        self._handle = loop.call_later(TICK_SECONDS, self._ring, context=Context())
 
     def _ring(self) -> None:
         self._schedule()

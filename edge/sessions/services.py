@@ -9,6 +9,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -38,7 +39,9 @@ class Services:
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run ``work`` as an application task: no request's end can cancel it."""
-        task = asyncio.get_running_loop().create_task(work)
+        # In a context of its own: a copy of the caller's would keep the request that a web framework
+        # has put there, with its body and its connection, for as long as the turn runs.
+        task = asyncio.get_running_loop().create_task(work, context=Context())
         self._tasks[task] = None
         task.add_done_callback(self._done)
         return task
