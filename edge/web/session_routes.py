@@ -10,7 +10,7 @@ from quart import Response, request
 
 from edge.core.control import Reconnect, ReconnectReason
 from edge.core.cursor import START, Cursor
-from edge.core.errors import Draining, Overloaded
+from edge.core.errors import Draining, JournalUnavailable, Overloaded
 from edge.core.event import compact_json
 from edge.core.requests import TurnStarted, Until
 from edge.web import headers, shapes
@@ -68,7 +68,7 @@ class SessionRoutes:
             stream = await self._stream(uid, session_id, cursor, until)
         except Draining:
             return self._send_away("rolling")
-        except Overloaded:
+        except (Overloaded, JournalUnavailable):
             return self._send_away("busy")
         return Response(status=204) if stream is None else stream
 

@@ -170,6 +170,7 @@ async def test_a_viewer_is_closed_even_if_its_stream_never_began() -> None:
         (ScriptedRegistry(draining=True), "rolling"),
         (ScriptedRegistry(failure=Draining()), "rolling"),
         (ScriptedRegistry(failure=Overloaded()), "busy"),
+        (ScriptedRegistry(failure=JournalUnavailable()), "busy"),
     ],
 )
 async def test_a_browser_that_cannot_be_served_here_is_told_to_come_back(
