@@ -170,7 +170,7 @@ GAPS: dict[str, str] = {
 
 LATER: dict[str, str] = {
     **dict.fromkeys(("S70", "S71", "S73", "T49", "T52"), _CLIENT),
-    **dict.fromkeys(("S67", "S68", "T14"), _PROXIES),
+    **dict.fromkeys(("S67", "S68"), _PROXIES),
     **dict.fromkeys(("S85", "S87", "T03", "T07", "T46"), _LOAD),
     **dict.fromkeys(("S82", "T50"), _USERS),
     "T19": "Waits for a deployment: only the platform itself cuts a request at its limit.",

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.support.tcp_link import DIRECTIONS, Direction, Link
 from tests.support.toxics import (
@@ -40,6 +41,8 @@ class TcpProxy:
     port: int = 0
     idle_cuts: int = 0
     """How many connections were cut for being idle."""
+    toxic_ends: int = 0
+    """How many connections were ended by a toxic."""
     _links: set[Link] = field(default_factory=set)
     _flows: dict[Direction, asyncio.Event] = field(default_factory=dict)
     _toxics: dict[Direction, Toxic] = field(default_factory=dict)
@@ -87,8 +90,7 @@ class TcpProxy:
             self.stall(*directions)
         if isinstance(toxic, Down):
             self.refuse()
-            self.cut()
-        for link in self._links:
+        for link in list(self._links):
             self._afflict(link, [toxic])
 
     async def heal(self) -> None:
@@ -117,12 +119,18 @@ class TcpProxy:
         link.carried.clear()
         for toxic in toxics:
             match toxic:
+                case Down():
+                    self._end(link.abort)
                 case Timeout(float(seconds)):
-                    link.end_later(seconds, link.abort)
+                    link.end_later(seconds, partial(self._end, link.abort))
                 case ResetPeer(seconds):
-                    link.end_later(seconds, link.reset)
+                    link.end_later(seconds, partial(self._end, link.reset))
                 case Vanish():
                     link.vanish()
+
+    def _end(self, end: Callable[[], None]) -> None:
+        self.toxic_ends += 1
+        end()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -186,7 +194,7 @@ class TcpProxy:
             piece = piece[size:]
             link.carried[direction] += size
             if is_spent(toxic, link.carried[direction]):
-                link.close()
+                self._end(link.close)
                 return
 
     async def _hold_up(self, seconds: float) -> None:
