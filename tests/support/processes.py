@@ -80,6 +80,8 @@ class Child:
 
     def kill(self) -> None:
         """Kill it and its group, as a crash of its container would. Idempotent."""
+        if not self.alive:  # its id may be somebody else's by now
+            return
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait(timeout=STOP_SECONDS)
