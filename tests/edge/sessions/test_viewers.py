@@ -122,7 +122,7 @@ def test_a_stream_that_has_lived_long_enough_is_ended_resumably() -> None:
     run_virtual(main())
 
 
-@pytest.mark.proves("S11", "T35", "P-LOG-14", "S14")
+@pytest.mark.proves("S11", "T35", "P-LOG-14")
 def test_a_cursor_that_retention_has_overtaken_gets_a_reset_that_names_the_first_seq_kept() -> None:
     async def main() -> None:
         settings = SessionSettings(
