@@ -5,6 +5,8 @@ PORT ?= 8080
 # Extra arguments: `make test ARGS="tests/core -x"`, `make lock ARGS=--upgrade`.
 ARGS ?=
 SEEDS ?= 10000
+# How often a campaign stages its fault; empty: as often as for a release.
+CYCLES ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,7 +21,8 @@ PROTOC_OUT := $(addsuffix =$(GEN),--python_out --grpc_python_out --mypy_out --my
 export PORT
 .DELETE_ON_ERROR:
 .PHONY: help run setup setup-run test test-realtime lint format gen check-gen lock check-deploy \
-  sim mutants bench clean check-python
+  sim kill pause roll outage network clocks leaks crash-points mutants reliability \
+  bench clean check-python
 
 help:  ## List the verbs.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,10 +72,23 @@ check-deploy: setup  ## Check deploy/service.yaml against Google's own descripti
 	$(BIN)/python -m deploy.check_service_yaml deploy/service.yaml
 
 sim: setup  ## Simulate SEEDS=n seeded worlds of the production edges, under every staged fault.
-	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+	$(BIN)/python -m tests.campaigns sim --cycles $(SEEDS)
 
+kill: setup  ## Kill CYCLES=n real edges with -9, at random moments under users at work.
+pause: setup  ## Stop CYCLES=n real edges in their tracks past their lease, and wake them.
+roll: setup  ## Tell CYCLES=n real edges to stop, one after the other, under live streams.
+outage: setup  ## Take the store away for 5, 30 and 90 s at each phase of a turn.
+network: setup  ## Put every kind of network fault on every link.
+clocks: setup  ## Run an edge under clocks that are an hour off, or twice as fast.
+leaks: setup  ## Attach, drop and cancel by the thousand: everything is given back.
+crash-points: setup  ## Fail the k-th call to journal or runtime, for every k.
 mutants: setup  ## Break the edges' rules one by one: the simulation must find each.
-	$(BIN)/python -m tests.simulation.mutants
+
+kill pause roll outage network clocks leaks crash-points mutants:
+	$(BIN)/python -m tests.campaigns $@ $(if $(CYCLES),--cycles $(CYCLES))
+
+reliability: setup  ## Run all of these as for a release, and fill docs/reliability.md (hours).
+	$(BIN)/python -m tests.campaigns all
 
 bench: setup  ## Run the benchmarks.
 	$(BIN)/python -m tests.benchmarks $(ARGS)

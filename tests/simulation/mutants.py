@@ -10,7 +10,7 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -64,7 +64,21 @@ def seeds_needed(name: str, seeds: Sequence[int]) -> tuple[int, str] | None:
     return None
 
 
-def hunt(name: str) -> tuple[str, bool, str, float]:
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of one mutant."""
+
+    name: str
+    found: bool
+    said: str
+    seconds: float
+
+    def __str__(self) -> str:
+        fate = "found" if self.found else "ALIVE"
+        return f"{self.name:20} {fate:6} {self.seconds:5.0f} s  {self.said}"
+
+
+def hunt(name: str) -> Fate:
     """Run one mutant in a process of its own."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "tests.simulation.mutants", "--here", name]
@@ -72,7 +86,14 @@ def hunt(name: str) -> tuple[str, bool, str, float]:
         command, check=False, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
     )
     said = (done.stdout or done.stderr).strip().splitlines()
-    return name, done.returncode == 0, said[-1] if said else "", time.perf_counter() - began
+    seconds = time.perf_counter() - began
+    return Fate(name, done.returncode == 0, said[-1] if said else "", seconds)
+
+
+def hunt_all(names: Iterable[str] = (), processes: int = 2) -> Iterator[Fate]:
+    """Run mutants, by default all of them, and yield the fate of each."""
+    with ThreadPoolExecutor(processes) as pool:
+        yield from pool.map(hunt, list(names) or MUTANTS)
 
 
 def main() -> int:
@@ -87,12 +108,10 @@ def main() -> int:
         sys.stdout.write(f"{found[0]} seeds, {found[1]}" if found else f"no seed of {SEEDS_MAX}")
         return found is None
     survivors = 0
-    with ThreadPoolExecutor(options.processes) as pool:
-        for name, dead, said, seconds in pool.map(hunt, options.names or MUTANTS):
-            fate = "found" if dead else "ALIVE"
-            sys.stdout.write(f"{name:20} {fate:6} {seconds:5.0f} s  {said}\n")
-            sys.stdout.flush()
-            survivors += not dead
+    for fate in hunt_all(options.names, options.processes):
+        sys.stdout.write(f"{fate}\n")
+        sys.stdout.flush()
+        survivors += not fate.found
     return bool(survivors)
 
 

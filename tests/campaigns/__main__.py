@@ -1,0 +1,106 @@
+"""``python -m tests.campaigns kill --cycles 1000``: run a campaign, keep what it found, and say so.
+
+``all`` runs every campaign with the figures of a release; ``page`` puts what is kept into docs/reliability.md,
+which ``all`` does at its end. Exits with 1 if a promise was broken or a mutant survived.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from tests.campaigns import report
+from tests.campaigns.catalogue import CAMPAIGNS, Found
+from tests.campaigns.plan import Plan
+from tests.support.firestore_emulator import Emulator, find_jar
+
+KEPT = Path("var/reliability")
+RUNS = Path("var/campaigns")
+"""Logs and evidence of a campaign; what was clean leaves none."""
+PAGE = Path("docs/reliability.md")
+
+
+def main() -> int:
+    """Return 0 if every promise held."""
+    options = _options()
+    names = list(CAMPAIGNS) if options.name == "all" else [options.name]
+    broken = False
+    for name in names if options.name != "page" else []:
+        found = _run(name, options.cycles or CAMPAIGNS[name].cycles, options.seed)
+        report.save(KEPT, name, found.tallies, found.notes)
+        _say(_summary(name, found))
+        broken |= not found.clean
+    if options.name in ("all", "page"):
+        report.write(KEPT, PAGE)
+        _say(f"The tables are in {PAGE}.")
+    return int(broken)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns", description=__doc__)
+    parser.add_argument("name", choices=[*CAMPAIGNS, "all", "page"])
+    parser.add_argument("--cycles", type=int, help="how often; by default as for a release")
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args()
+
+
+def _run(name: str, cycles: int, seed: int) -> Found:
+    campaign = CAMPAIGNS[name]
+    folder = (RUNS / name).absolute()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with _emulator(folder) if campaign.stores else nullcontext("") as emulator:
+        plan = Plan(folder=folder, cycles=cycles, seed=seed, emulator=emulator, tell=_tell)
+        found = asyncio.run(campaign.run(plan))
+    if found.clean:
+        shutil.rmtree(folder)
+    return found
+
+
+@contextmanager
+def _emulator(folder: Path) -> Iterator[str]:
+    """Run a Firestore emulator for one campaign, or say loudly that there is none."""
+    jar = find_jar()
+    if jar is None:
+        _say("NOT RUN on Firestore: Google's emulator was not found.")
+        yield ""
+        return
+    emulator = Emulator(jar, folder / "emulator.log")
+    emulator.start()
+    try:
+        yield emulator.host
+    finally:
+        emulator.kill()
+
+
+def _summary(name: str, found: Found) -> str:
+    told: Sequence[str] = [line for tally in found.tallies for line in tally.told]
+    return "\n\n".join(
+        part
+        for part in (
+            f"== {name}: {'every promise held' if found.clean else 'BROKEN'}",
+            report.tables(found.tallies),
+            "\n".join(found.notes),
+            "\n".join([*found.failures, *told]),
+        )
+        if part
+    )
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

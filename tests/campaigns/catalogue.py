@@ -1,0 +1,79 @@
+"""Every campaign by name, with the figures of a release.
+
+Knows nothing of how one is run; a campaign is a plan that becomes tallies and notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.campaigns.kill import kill
+from tests.campaigns.pause import pause
+from tests.campaigns.plan import Plan
+from tests.campaigns.simulated import simulated
+from tests.campaigns.tally import Tally
+from tests.simulation.mutants import hunt_all
+
+
+@dataclass(slots=True)
+class Found:
+    """What a campaign leaves."""
+
+    tallies: Sequence[Tally] = ()
+    notes: Sequence[str] = ()
+    """Sentences that stand under the tables."""
+    failures: Sequence[str] = field(default_factory=list)
+    """What went wrong and is no row of a table."""
+
+    @property
+    def clean(self) -> bool:
+        return not self.failures and all(tally.clean for tally in self.tallies)
+
+
+Run = Callable[[Plan], Coroutine[Any, Any, Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """One command."""
+
+    run: Run
+    cycles: int
+    """As for a release."""
+    stores: bool = True
+    """Whether it wants an emulator."""
+
+
+async def _sim(plan: Plan) -> Found:
+    tally, text = simulated(plan.cycles)
+    plan.tell(text)
+    return Found([tally])
+
+
+async def _mutants(_plan: Plan) -> Found:
+    fates = list(hunt_all())
+    found = sum(fate.found for fate in fates)
+    note = f"{found} of {len(fates)} mutants of the production code were found by the simulation."
+    return Found(notes=[note], failures=[fate.name for fate in fates if not fate.found])
+
+
+def _dealt(campaign: Callable[[Plan], Awaitable[Sequence[Tally]]]) -> Run:
+    """Return a campaign that deals its cycles out to every store and mode."""
+
+    async def run(plan: Plan) -> Found:
+        tallies: list[Tally] = []
+        for part in plan.dealt():
+            tallies += await campaign(part)
+        return Found(tallies)
+
+    return run
+
+
+CAMPAIGNS: Mapping[str, Campaign] = {
+    "sim": Campaign(_sim, 10_000, stores=False),
+    "mutants": Campaign(_mutants, 1, stores=False),
+    "kill": Campaign(_dealt(kill), 1_000),
+    "pause": Campaign(_dealt(pause), 200),
+}
