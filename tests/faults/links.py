@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from time import monotonic
 
@@ -82,6 +82,8 @@ class Episode:
     ended: int
     """How many connections it ended."""
     histories: list[History]
+    failures: list[str] = field(default_factory=list)
+    """What somebody waited for in vain."""
 
     @property
     def name(self) -> str:
@@ -96,14 +98,21 @@ async def every_trouble(scene: Scene, chance: random.Random) -> list[Episode]:
 
     async def staged(link: LinkName, name: str, dice: random.Random) -> Episode:
         node = await free.get()
-        episode = await suffer(scene, node, link, name, dice)
+        episode = Episode(link, name, 0, [])
+        try:
+            episode = await suffer(scene, node, link, name, dice)
+        except* AssertionError as group:
+            episode.failures.extend(map(str, group.exceptions))
         free.put_nowait(node)
         return episode
 
-    episodes = [(link, name) for name in TROUBLES for link in links_of(scene)]
-    return await asyncio.gather(
-        *(staged(*episode, random.Random(chance.random())) for episode in episodes)
-    )
+    async with asyncio.TaskGroup() as group:
+        staging = [
+            group.create_task(staged(link, name, random.Random(chance.random())))
+            for name in TROUBLES
+            for link in links_of(scene)
+        ]
+    return [task.result() for task in staging]
 
 
 def links_of(scene: Scene) -> list[LinkName]:
@@ -127,19 +136,22 @@ async def suffer(
     stopper.steps = without_an_end
     watcher.cancel_share, stopper.cancel_share, asker.cancel_share = 0.0, 1.0, 0.0
     tab = Client(watcher.client.session_id)
+    elsewhere = [other.port for other in scene.nodes if other is not node]
     if trouble.lasting:
         wire.strike(trouble.toxic)
-    async with asyncio.TaskGroup() as work:
-        work.create_task(watcher.ask_and_watch())
-        work.create_task(stopper.ask_and_watch())
-        await _until_it_talks(watcher.client)
-        work.create_task(tab.follow(*(other.port for other in scene.nodes if other is not node)))
-        work.create_task(asker.ask_and_watch())
-        if not trouble.lasting:
-            wire.strike(trouble.toxic)
-            await pass_time(TROUBLE_SECONDS)
-            await wire.heal()
-    await wire.heal()
+    try:
+        async with asyncio.TaskGroup() as work:
+            work.create_task(watcher.ask_and_watch())
+            work.create_task(stopper.ask_and_watch())
+            await _until_it_talks(watcher.client)
+            work.create_task(tab.follow(*elsewhere))
+            work.create_task(asker.ask_and_watch())
+            if not trouble.lasting:
+                wire.strike(trouble.toxic)
+                await pass_time(TROUBLE_SECONDS)
+                await wire.heal()
+    finally:
+        await wire.heal()
     watched, stopped, asked = [await user.history() for user in (watcher, stopper, asker)]
     both = replace(watched, clients=[watcher.client.log, tab.log])
     return Episode(link, name, wire.toxic_ends - ended, [both, stopped, asked])

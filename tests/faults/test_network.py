@@ -33,6 +33,7 @@ async def test_every_toxic_on_every_link_costs_time_and_nothing_else(scene: Scen
     await scene.set(NODES, shape="shared", wired=True, **SETTINGS)
     episodes = await every_trouble(scene, random.Random(1))
     for episode in episodes:
+        assert episode.failures == [], episode.name
         for history in episode.histories:
             assert violations(history) == [], episode.name
         ends = [end_of(history) for history in episode.histories]
