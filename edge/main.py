@@ -23,6 +23,7 @@ from collections.abc import Callable
 from google.auth.exceptions import DefaultCredentialsError
 
 from edge.config import Config, ConfigError, FirestoreChoice, JournalChoice, MemoryChoice
+from edge.core.control import decide_reconnect
 from edge.core.errors import JournalUnavailable, RuntimeUnavailable
 from edge.core.patience import WriterSettings
 from edge.journal.memory import MemoryJournal
@@ -43,8 +44,6 @@ from edge.wire import native
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _log = logging.getLogger("edge")
 _RUNTIME_PROBE_SECONDS = 0.2
-_RETRY_MS = (1_000, 5_000)
-"""Clients that are sent away together must not come back together."""
 
 
 def main() -> None:
@@ -83,7 +82,7 @@ async def serve(config: Config, stop: asyncio.Event, ready: Callable[[str], None
                 authenticator=authenticator,
                 telemetry=metrics,
                 framing=Framing(native.CONTENT_TYPE, native.control_frame, native.PING),
-                retry_ms=lambda: chance.randint(*_RETRY_MS),
+                reconnect=lambda reason: decide_reconnect(reason, chance),
                 metrics=metrics.render,
                 allowed_hosts=LOOPBACK_NAMES if authenticator.open_to_all else frozenset(),
             )

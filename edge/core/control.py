@@ -1,6 +1,7 @@
 """Control events: what one connection is told besides the log. They are never journaled.
 
-Knows nothing of SSE framing: ``edge.wire`` gives each browser format its bytes.
+Knows nothing of SSE framing: ``edge.wire`` gives each browser format its bytes. When a client that is sent
+away shall come back is decided here, because it depends on nothing but the reason.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from edge.core.cursor import Cursor
+from edge.core.patience import Chance
 
 ResetReason = Literal["expired", "future", "unknown", "gap"]
 ReconnectReason = Literal["deadline", "rolling", "busy"]
@@ -47,6 +49,21 @@ class Reconnect:
 
     reason: ReconnectReason
     retry_ms: int
+
+
+SOON_MS = (50, 500)
+"""Another edge serves at once, so all that a wait is good for is that not all come in the same moment."""
+MS_PER_STREAM = 2
+"""A full edge's 800 streams come back over 1.6 s: five hundred a second, for all other edges together."""
+LATER_MS = (1_000, 5_000)
+"""Nobody knows when the place or the journal will be there: coming back sooner would only add to the load."""
+
+
+def decide_reconnect(reason: ReconnectReason, chance: Chance, *, streams: int = 0) -> Reconnect:
+    """Return the end of a stream, jittered, one of ``streams`` that end together (P-SSE-15)."""
+    low, high = LATER_MS if reason == "busy" else SOON_MS
+    high = max(high, MS_PER_STREAM * streams)
+    return Reconnect(reason, low + int((high - low) * chance.random()))
 
 
 Control = Rewind | Reset | CaughtUp | Status | Reconnect

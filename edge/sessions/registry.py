@@ -10,9 +10,10 @@ import asyncio
 import random
 import string
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Literal, TypeVar
 
-from edge.core.control import Reconnect
+from edge.core.control import decide_reconnect
 from edge.core.cursor import Cursor
 from edge.core.errors import (
     Draining,
@@ -37,6 +38,8 @@ from edge.sessions.viewer import Viewer
 
 T = TypeVar("T")
 
+COMMAND_SECONDS = 8.0
+"""How long a caller waits for what it asked, behind others perhaps: many a client gives up after ten."""
 ROOMS_TRIED = 4
 """How many losses of the lease one command may meet before its caller is told to come back."""
 
@@ -137,7 +140,23 @@ class Registry:
     async def _carry_out(
         self, uid: str, session_id: str, command: Callable[[Room], Coroutine[Any, Any, T]]
     ) -> T:
-        """Run a command to its end; anew, on the session's next room, if this one's lease was lost."""
+        """Run a command to its end, but do not keep its caller waiting while the journal is away."""
+
+        async def in_time() -> T:
+            try:
+                async with asyncio.timeout(COMMAND_SECONDS):
+                    return await self._insist(uid, session_id, command)
+            except TimeoutError:
+                # The command goes on, and whoever repeats it is told what became of it.
+                raise JournalUnavailable("no answer from the journal in time") from None
+
+        # A task of its own also for the timer, which would keep the caller's request until it is due.
+        return await self._services.complete(in_time())
+
+    async def _insist(
+        self, uid: str, session_id: str, command: Callable[[Room], Coroutine[Any, Any, T]]
+    ) -> T:
+        """Run a command; anew, on the session's next room, if this one's lease was lost."""
         for _ in range(ROOMS_TRIED):
             room = await self._room(uid, session_id)
             try:
@@ -230,14 +249,12 @@ class Registry:
     async def drain(self, deadline_seconds: float) -> None:
         """Hand every turn over and end every stream resumably, within the deadline. Idempotent."""
         self.draining = True
+        rolling = partial(decide_reconnect, "rolling", self._services.chance, streams=self.streams)
         rooms = list(self._rooms.values())
         while rooms:
-            await asyncio.gather(*(room.drain(deadline_seconds, self._rolling) for room in rooms))
+            await asyncio.gather(*(room.drain(deadline_seconds, rolling) for room in rooms))
             # A request that was let in before may have opened a room, or started a turn.
             rooms = [r for r in self._rooms.values() if not r.retired or r.driver is not None]
-
-    def _rolling(self) -> Reconnect:
-        return Reconnect("rolling", self._services.chance.randint(50, 1_500))
 
     async def close(self) -> None:
         """Stop everything that is left; then close the ports. The last call."""

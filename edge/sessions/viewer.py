@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from edge.core.control import CaughtUp, Control, Reconnect, Reset, Status
+from edge.core.control import CaughtUp, Control, Reconnect, Reset, Status, decide_reconnect
 from edge.core.cursor import Cursor
 from edge.core.errors import JournalUnavailable
 from edge.core.event import Event
@@ -136,7 +136,7 @@ class Viewer:
                 batch = await self._paged(limit)
             except JournalUnavailable:
                 # Nothing can be said that would stay true: come back with the same cursor.
-                self.send_away(Reconnect("busy", self._jitter_ms()))
+                self.send_away(decide_reconnect("busy", self._services.chance))
                 return []
         if batch:
             event = batch[-1].event
@@ -206,7 +206,7 @@ class Viewer:
                 self._services.telemetry.count("viewers_stalled")
                 self.on_stall()
         elif now >= self._dies_at:
-            self.send_away(Reconnect("deadline", self._jitter_ms()))
+            self.send_away(decide_reconnect("deadline", self._services.chance))
         elif now - self._silent_since >= settings.ping_seconds - tick_seconds:
             self._ping_due = True
             self._wake()
@@ -225,7 +225,3 @@ class Viewer:
     def close(self) -> None:
         """Leave the session. Idempotent."""
         self._watched.leave(self)
-
-    def _jitter_ms(self) -> int:
-        # Spread reconnects, so that a deploy is not followed by one spike.
-        return self._services.chance.randint(500, 2_500)

@@ -62,7 +62,7 @@ async def _chunks(viewer: Viewer, parts: Parts) -> AsyncIterator[bytes]:
         _log.error("a stream failed", exc_info=error)
     # Not an ``error``, which would end the turn in the reader's eyes: the turn is as it was. A
     # tidy end is safe, because to every client it means "come back with your last id".
-    yield framing.control(Reconnect("busy", parts.retry_ms()))
+    yield framing.control(parts.reconnect("busy"))
 
 
 def _join(items: Sequence[Shown | Control], framing: Framing) -> bytes:

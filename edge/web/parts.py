@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from edge.core.control import Control
+from edge.core.control import Control, Reconnect, ReconnectReason
 from edge.ports import Authenticator, Telemetry
 from edge.sessions.registry import Registry
 
@@ -30,8 +30,8 @@ class Parts:
     authenticator: Authenticator
     telemetry: Telemetry
     framing: Framing
-    retry_ms: Callable[[], int]
-    """How long a client that is sent away should wait: a new, jittered value at every call."""
+    reconnect: Callable[[ReconnectReason], Reconnect]
+    """Says when a client that is sent away shall come back: new and jittered at every call."""
     metrics: Callable[[], str]
     """Returns all metrics in the Prometheus text format."""
     allowed_hosts: frozenset[str]

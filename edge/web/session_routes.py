@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from quart import Response, request
 
-from edge.core.control import Reconnect, ReconnectReason
+from edge.core.control import ReconnectReason
 from edge.core.cursor import START, Cursor
 from edge.core.errors import Draining, JournalUnavailable, Overloaded
 from edge.core.event import compact_json
@@ -115,4 +115,4 @@ class SessionRoutes:
         return None if viewer is None else stream_viewer(request, viewer, self._parts)
 
     def _send_away(self, reason: ReconnectReason) -> Response:
-        return send_away(Reconnect(reason, self._parts.retry_ms()), self._parts.framing)
+        return send_away(self._parts.reconnect(reason), self._parts.framing)

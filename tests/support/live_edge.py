@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from edge.core.control import Reconnect
 from edge.journal.memory import MemoryJournal
 from edge.ports import Authenticator, Journal, Principal
 from edge.sessions.registry import Registry
@@ -56,7 +57,7 @@ def parts_for(registry: object, authenticator: Authenticator | None = None) -> P
         authenticator=authenticator or OpenLocalAuthenticator(),
         telemetry=counted,
         framing=FRAMING,
-        retry_ms=lambda: 1_500,
+        reconnect=lambda reason: Reconnect(reason, 1_500),
         metrics=counted.render,
         allowed_hosts=LOOPBACK,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -60,6 +61,36 @@ def test_a_cancel_at_an_owner_whose_journal_is_away_is_not_left_without_an_answe
         client = Client()
         await client.watch_to_end(registry, session_id=session_id)
         assert '"outcome":"cancelled"' in client.view[-1].data  # what was asked stays asked
+        await registry.close()
+
+    run_virtual(main())
+
+
+@pytest.mark.proves("P-HTTP-15")
+def test_nobody_waits_long_for_an_answer_that_the_journal_has_to_give() -> None:
+    async def main() -> None:
+        journal = FaultyJournal(memory_journal())
+        registry = edge(journal, RuntimeDouble(short))
+        session_id = await registry.create_session(UID)
+        slow = True
+        append_now = journal.append
+
+        async def slow_append(*args: Any) -> None:
+            if slow:
+                await elapse(4.0)
+                raise JournalUnavailable
+            await append_now(*args)
+
+        journal.append = slow_append  # type: ignore[method-assign,assignment]
+        for _ in range(2):  # the second one also waits behind the first
+            async with asyncio.timeout(10.0):
+                with pytest.raises(JournalUnavailable):
+                    await registry.start_turn(UID, session_id, request())
+        slow = False
+        await registry.start_turn(UID, session_id, request())
+        client = Client()
+        await client.watch_to_end(registry, session_id=session_id)
+        assert client.types.count("turn_start") == 1
         await registry.close()
 
     run_virtual(main())
