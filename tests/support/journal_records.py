@@ -19,9 +19,9 @@ EDGE_B = "9d41b7aa-edge-b"
 
 @dataclass(slots=True)
 class ManualClock:
-    """A clock that stands still until a test moves it."""
+    """A clock that stands still until a test moves it, far ahead of any store's own clock."""
 
-    ms: int = 1_800_000_000_000
+    ms: int = 4_000_000_000_000
 
     def now_ms(self) -> int:
         return self.ms
