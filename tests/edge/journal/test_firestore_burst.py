@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc.aio
-import proto
 import pytest
 
 from edge.core.event import TERMINAL, Event
@@ -62,7 +61,8 @@ class Writes(grpc.aio.UnaryUnaryClientInterceptor):
 
 def raw(message: Any) -> Any:
     """Return the protobuf message inside of the library's own wrapper, if it has one."""
-    return type(message).pb(message) if isinstance(message, proto.Message) else message
+    unwrap = getattr(type(message), "pb", None)
+    return message if unwrap is None else unwrap(message)
 
 
 async def burst(attempt: Attempt) -> None:
