@@ -217,12 +217,15 @@ def _write_changes(message: Any, name: str, value: Iterable[Mapping[str, Any]]) 
     getattr(message, name).extend(pb.StateChange(**change) for change in value)
 
 
+MAX_EXACT_NUMBER = 2**53 - 1
+"""Up to here JavaScript reads a whole number exactly. A count beyond it is none: it stays there."""
 _USAGE_FIELDS = tuple(field.name for field in pb.Usage.DESCRIPTOR.fields)
 
 
 def _read_usage(message: Any, name: str) -> dict[str, int] | None:
     usage = getattr(message, name)
-    return {n: getattr(usage, n) for n in _USAGE_FIELDS if getattr(usage, n)} or None
+    counts = {n: min(getattr(usage, n), MAX_EXACT_NUMBER) for n in _USAGE_FIELDS}
+    return {n: count for n, count in counts.items() if count} or None
 
 
 def _write_usage(message: Any, name: str, value: Mapping[str, int]) -> None:

@@ -44,10 +44,10 @@ part = st.one_of(
 )
 usage = st.builds(
     pb.Usage,
-    input_tokens=st.integers(1, 2**63 - 1),
-    output_tokens=_counts(63),
-    cached_input_tokens=_counts(63),
-    reasoning_tokens=_counts(63),
+    input_tokens=st.integers(1, 2**53 - 1),
+    output_tokens=_counts(53),
+    cached_input_tokens=_counts(53),
+    reasoning_tokens=_counts(53),
     model_calls=_counts(31),
 )
 error = st.builds(

@@ -67,6 +67,24 @@ def test_json_of_a_tool_travels_as_the_exact_text() -> None:
     assert to_agent_event(journaled(draft)).tool_call_started.arguments_json == arguments
 
 
+@given(strategies.events())
+@pytest.mark.proves("T28")
+def test_every_number_is_one_that_a_browser_reads_exactly(sent: pb.AgentEvent) -> None:
+    draft = to_draft(sent, "t1")
+    assert draft is not None
+    # JavaScript reads every number as a double.
+    assert json.loads(draft.data, parse_int=lambda text: int(float(text))) == json.loads(draft.data)
+
+
+def test_a_count_that_no_browser_could_read_is_told_as_the_largest_that_it_can() -> None:
+    used = pb.Usage(input_tokens=2**53 + 1, output_tokens=2**53 - 1)
+    draft = draft_of(pb.TurnFinished(outcome=pb.TURN_OUTCOME_COMPLETED, usage=used))
+    assert json.loads(draft.data)["usage"] == {
+        "input_tokens": 2**53 - 1,
+        "output_tokens": 2**53 - 1,
+    }
+
+
 def test_the_subject_is_the_call_else_the_message() -> None:
     assert draft_of(text("m1", "x")).subject == "m1"
     assert draft_of(completed("m1", "x")).subject == "m1"

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import grpc
 import pytest
 import pytest_asyncio
 
@@ -13,6 +14,7 @@ from tests.support.http_client import PATIENCE_SECONDS, Answer, ask, exchange, p
 from tests.support.live_edge import LiveEdge, NamedUsers, live_edge
 from tests.support.scripted_runtime import (
     ScriptedRuntime,
+    abort,
     completed,
     emit,
     finished,
@@ -62,6 +64,37 @@ async def test_a_post_may_stream_its_own_turn_from_its_first_event(
         messages = [m for m in await stream.messages() if m.type != "caught_up"]
     assert [m.type for m in messages] == ["turn_start", "token", "token", "message", "done"]
     assert [m.last_event_id for m in messages] == ["1-1", "1-2", "1-3", "1-4", "1-5"]
+
+
+@pytest.mark.proves("T20", "S58")
+async def test_after_a_terminal_event_the_runtimes_call_is_left_though_it_goes_on(
+    edge: LiveEdge, runtime: ScriptedRuntime
+) -> None:
+    runtime.play(emit(completed("m1", "Hello"), finished()), hang())
+    session_id = await edge.session()
+    await edge.turn(session_id)
+    async with edge.events(session_id) as stream:
+        messages = [m for m in await stream.messages() if m.type != "caught_up"]
+    assert messages[-1].type == "done"
+    await runtime.until(lambda: runtime.left == ["cancelled"])
+
+
+@pytest.mark.proves("T26")
+async def test_what_the_runtime_refuses_amid_its_answer_is_told_with_its_code_and_not_tried_again(
+    edge: LiveEdge, runtime: ScriptedRuntime
+) -> None:
+    refusal = "SERVER: Received message larger than max"
+    runtime.play(emit(text("m1", "Hel")), abort(grpc.StatusCode.RESOURCE_EXHAUSTED, refusal))
+    session_id = await edge.session()
+    await edge.turn(session_id)
+    async with edge.events(session_id) as stream:
+        messages = [m for m in await stream.messages() if m.type != "caught_up"]
+    assert [m.type for m in messages] == ["turn_start", "token", "message", "error"]
+    told = messages[-1].json
+    assert (told["code"], told["retryable"]) == ("history_too_large", False)
+    async with edge.events(session_id, messages[-1].last_event_id) as again:
+        assert again.status == 204
+    assert len(runtime.requests) == 1
 
 
 @pytest.mark.proves("P-SSE-13")
