@@ -5,16 +5,22 @@ Knows nothing of how one is run; a campaign is a plan that becomes tallies and n
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.campaigns.kill import kill
+from tests.campaigns.network import network
+from tests.campaigns.outage import outage
 from tests.campaigns.pause import pause
 from tests.campaigns.plan import Plan
+from tests.campaigns.roll import roll
 from tests.campaigns.simulated import simulated
 from tests.campaigns.tally import Tally
 from tests.simulation.mutants import hunt_all
+
+AWAY_SECONDS = (5.0, 30.0, 90.0)
 
 
 @dataclass(slots=True)
@@ -71,9 +77,22 @@ def _dealt(campaign: Callable[[Plan], Awaitable[Sequence[Tally]]]) -> Run:
     return run
 
 
+async def _outage(plan: Plan) -> Found:
+    """Take the store away for each time; the plans side by side, as most of it is waiting."""
+    tallies: list[Tally] = []
+    for seconds in AWAY_SECONDS:
+        parts = [replace(p, folder=p.folder / f"{seconds:g}") for p in plan.dealt()]
+        for found in await asyncio.gather(*(outage(part, seconds) for part in parts)):
+            tallies += found
+    return Found(tallies)
+
+
 CAMPAIGNS: Mapping[str, Campaign] = {
     "sim": Campaign(_sim, 10_000, stores=False),
     "mutants": Campaign(_mutants, 1, stores=False),
     "kill": Campaign(_dealt(kill), 1_000),
     "pause": Campaign(_dealt(pause), 200),
+    "roll": Campaign(_dealt(roll), 100),
+    "outage": Campaign(_outage, 8),
+    "network": Campaign(_dealt(network), 4),
 }
