@@ -80,8 +80,8 @@ async def test_a_tidy_end_in_mid_turn_is_no_end_of_the_turn(sqlite_scene: Scene)
     await scene.set(1)
     [port] = scene.ports
     wire = await scene.wire(port)
-    client = await scene.started({"say": "word", "words": 100, "word_ms": 20})
-    wire.strike(LimitData(2_000), "down")
+    client = await scene.started({"say": "word", "words": 60, "word_ms": 20})
+    wire.strike(LimitData(1_500), "down")
     while not client.finished:
         lines = f"Host: 127.0.0.1:{wire.port}\r\nLast-Event-ID: {client.cursor}\r\n"
         request = f"GET /v1/sessions/{client.session_id}/events HTTP/1.0\r\n{lines}\r\n"
