@@ -1,24 +1,25 @@
-"""Plans as fixtures; where there is no emulator, what wants Firestore is skipped and said to be."""
+"""The plan of a test, as the command would make it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.campaigns.plan import Mode, Plan, StoreName
+from tests.campaigns.plan import Plan
 
-MakePlan = Callable[[StoreName, Mode, int], Plan]
+Dealt = Callable[[int], list[Plan]]
 
 
 @pytest.fixture
-def make_plan(request: pytest.FixtureRequest, tmp_path: Path) -> MakePlan:
-    """Return what makes a plan of so many cycles, in a folder of its own."""
+def dealt(request: pytest.FixtureRequest, tmp_path: Path) -> Dealt:
+    """Return what deals so many cycles out to the stores that there are, in both modes.
 
-    def make(store: StoreName, mode: Mode, cycles: int) -> Plan:
-        emulator = request.getfixturevalue("emulator") if store == "firestore" else ""
-        folder = tmp_path / f"{store}-{mode}"
-        return Plan(folder=folder, cycles=cycles, store=store, emulator=emulator, mode=mode)
-
-    return make
+    Other tests say so where there is no emulator.
+    """
+    emulator = ""
+    with suppress(pytest.skip.Exception):
+        emulator = request.getfixturevalue("emulator")
+    return lambda cycles: Plan(folder=tmp_path, cycles=cycles, emulator=emulator).dealt()
