@@ -18,7 +18,7 @@ export class Gap extends Error {}
 /** The conversation that a snapshot describes. */
 export function fromSnapshot(snapshot) {
   const seq = parseCursor(snapshot.cursor).seq;
-  const turns = snapshot.turns.map((turn) => ({ ...turn, items: turn.items.map((i) => itemFrom(i, seq)) }));
+  const turns = snapshot.turns.map((turn) => ({ ...turn, items: turn.items.map((item, at) => itemFrom(item, at, seq)) }));
   return { ...EMPTY, cursor: snapshot.cursor, turns };
 }
 
@@ -84,7 +84,7 @@ const EVENTS = {
     return { ...state, turns: [...state.turns, { ...data, state: "running", items: [] }] };
   },
   token: (state, data, seq) => inMessage(state, data, (item) => ({ ...item, pieces: [...item.pieces, { seq, text: data.text }] })),
-  reasoning: (state, data) => inMessage(state, data, (item) => ({ ...item, reasoning: (item.reasoning ?? "") + data.text })),
+  reasoning: (state, data, seq) => inMessage(state, data, (item) => ({ ...item, pieces: [...item.pieces, { seq, text: "" }] })),
   message: (state, data) => inItem(state, data, messageKey(data), () => ({ ...without(data), key: messageKey(data), type: "message" })),
   tool_start: (state, data) => inTool(state, data, (item) => ({ ...item, ...without(data) })),
   tool_progress: (state, data, seq) => inTool(state, data, (item) => ({ ...item, progress: { ...data, seq } })),
@@ -100,8 +100,9 @@ function parseCursor(text) {
   return { epoch, seq };
 }
 
-function itemFrom(item, seq) {
-  const key = item.type === "tool_call" ? `c:${item.call_id}` : item.message_id ? messageKey(item) : `n:${item.type}`;
+function itemFrom(item, at, seq) {
+  const keys = { tool_call: `c:${item.call_id}`, message: messageKey(item) };
+  const key = keys[item.type] ?? `s:${at}`; // a notice may name a message without being it
   if (item.status !== "streaming") return { ...item, key };
   return { ...item, key, pieces: [{ seq, text: item.text ?? "" }] };
 }
@@ -145,5 +146,5 @@ function cut(turn, seq) {
     if (item.progress?.seq > seq) return { ...item, progress: undefined };
     return item;
   });
-  return { ...turn, items };
+  return { ...turn, items: items.filter((item) => item.pieces?.length !== 0) };
 }

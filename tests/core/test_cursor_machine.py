@@ -258,6 +258,7 @@ class CursorMachine(RuleBasedStateMachine):
         return Attachment(position, Rewind(position))
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.proves("S11", "S13", "S17", "T36", "P-RES-1", "P-RES-2")
 def test_whatever_happens_a_cursor_resolves_to_what_really_survived() -> None:
     run_state_machine_as_test(CursorMachine, settings=machine_settings(200, 40))

@@ -3,7 +3,7 @@
 import assert from "node:assert";
 import { pathToFileURL } from "node:url";
 
-const { EMPTY, Gap, fromSnapshot, openTurn, reduce, textOf } = await import(pathToFileURL(process.argv[2]));
+const { EMPTY, Gap, fromSnapshot, isAsked, isParked, isPending, openTurn, reduce, textOf } = await import(pathToFileURL(process.argv[2]));
 
 const turn_id = "t1";
 const event = (seq, type, data, epoch = 1) => ({ type, id: `${epoch}-${seq}`, data: { turn_id, ...data } });
@@ -36,6 +36,19 @@ const behaviours = {
     assert.deepEqual(texts(rewound), ["Hel"]);
     assert.deepEqual(texts(play([token(3, "p", 2)], rewound)), ["Help"]);
   },
+  "a message of which nothing survived goes with its tokens"() {
+    const other = event(4, "token", { message_id: "m2", text: "lost" });
+    const rewound = reduce(play([...SAID, other]), { type: "rewind", id: "1-3", data: { to: 3 } });
+    assert.deepEqual(texts(rewound), ["Hello"]);
+  },
+  "a notice of a snapshot is not the message that it is about"() {
+    const notice = { type: "notice", message_id: "m1", error: { user_message: "slow" } };
+    const said = { type: "message", message_id: "m1", status: "streaming", text: "Hel" };
+    const snapshot = { cursor: "1-4", turns: [{ turn_id, state: "running", items: [notice, notice, said] }] };
+    const state = play([token(5, "lo")], fromSnapshot(snapshot));
+    assert.deepEqual(texts(state), ["", "", "Hello"]);
+    assert.equal(new Set(state.turns[0].items.map((item) => item.key)).size, 3);
+  },
   "a further attempt withdraws what was not settled"() {
     const settled = play([...SAID, event(4, "message", MESSAGE), event(5, "token", { message_id: "m2", text: "Half" })]);
     const again = play([event(6, "turn_start", { attempt: 2 })], settled);
@@ -61,6 +74,26 @@ const behaviours = {
     assert.equal(openTurn(waiting).state, "suspended");
     assert.equal(openTurn(play([event(3, "done", { outcome: "cancelled" })], waiting)), undefined);
     assert.equal(play([event(3, "error", { code: "x" })], waiting).turns[0].outcome, "failed");
+  },
+  "a call is asked about while its turn waits for a person and the call has no end"() {
+    const call = (seq, call_id) => event(seq, "tool_start", { call_id, name: "pay" });
+    const waits = (reason) => event(4, "suspended", { reason, pending_call_ids: ["c1"] });
+    const asked = (state) => state.turns[0].items.map((item) => isAsked(state.turns[0], item));
+    const running = play([START, call(2, "c1"), call(3, "c2")]);
+    assert.equal(isParked(running.turns[0]), false);
+    assert.deepEqual(asked(running), [false, false]);
+    for (const reason of ["input_required", "client_tool"]) assert.deepEqual(asked(play([waits(reason)], running)), [true, false]);
+    for (const reason of ["checkpoint", "draining"]) assert.deepEqual(asked(play([waits(reason)], running)), [false, false]);
+    const answered = play([waits("input_required"), event(5, "tool_end", { call_id: "c1", outcome: "succeeded" })], running);
+    assert.deepEqual(asked(answered), [false, false]);
+    const goesOn = play([waits("input_required"), event(5, "turn_start", { attempt: 2 })], running);
+    assert.deepEqual(asked(goesOn), [false, false]);
+  },
+  "what was sent is pending until a turn has begun after the one it was sent after"() {
+    assert.equal(isPending(EMPTY, undefined), false);
+    assert.equal(isPending(EMPTY, { after: undefined }), true);
+    assert.equal(isPending(play([START]), { after: undefined }), false);
+    assert.equal(isPending(play([START]), { after: turn_id }), true);
   },
   "a snapshot goes on where it ended"() {
     const item = { type: "message", message_id: "m1", status: "streaming", text: "Hello" };

@@ -76,13 +76,14 @@ def test_the_page_knows_every_event_type() -> None:
     assert sorted(named) == sorted(ours)
 
 
-def test_the_page_folds_events_as_the_protocol_says() -> None:
+@pytest.mark.parametrize("module", ["conversation", "words"])
+def test_the_page_folds_events_as_the_protocol_says_and_finds_words_for_them(module: str) -> None:
     node = shutil.which("node")
     if node is None:
-        pytest.skip("NOT RUN: no node on this machine to check the page's reducer with")
-    script = Path(__file__).with_name("conversation.test.mjs")
+        pytest.skip("NOT RUN: no node on this machine to check the page's modules with")
+    script = Path(__file__).with_name(f"{module}.test.mjs")
     ran = subprocess.run(
-        [node, str(script), str(STATIC / "conversation.js")],
+        [node, str(script), str(STATIC / f"{module}.js")],
         check=False,
         capture_output=True,
         text=True,

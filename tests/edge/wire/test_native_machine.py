@@ -165,6 +165,7 @@ class StreamMachine(RuleBasedStateMachine):
         self.every_whole_message_is_there_and_nothing_else()
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.proves("P-SSE-4", "P-SSE-10", "P-SSE-11", "P-SSE-12", "T40", "T41")
 def test_whatever_is_said_and_however_it_is_cut_a_browser_reads_it_back() -> None:
     run_state_machine_as_test(StreamMachine, settings=machine_settings(100, 25))

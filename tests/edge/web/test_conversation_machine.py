@@ -1,0 +1,260 @@
+"""The page's reducer, told anything that an edge may tell: the screen is always what survived, and nothing twice.
+
+Knows nothing of drawing. The reducer itself runs, in one long-lived node.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+
+from edge.core.control import CaughtUp, Control, Reconnect, Reset, Rewind, Status
+from edge.core.cursor import START, Cursor
+from edge.core.event import Event
+from edge.core.session import cursor_at
+from edge.core.snapshot import Snapshot
+from edge.wire.native import control_frame, event_frame
+from tests.edge.web.conversations import ENDS, KINDS, Talk, screen
+from tests.support.machines import machine_settings
+from tests.support.sse import EventStreamParser
+
+STATIC = Path(__file__).parents[3] / "edge" / "static"
+QUIET = [CaughtUp(), Reconnect("deadline", 1_000)]
+
+
+class Node:
+    """A node process that folds events."""
+
+    def __init__(self, node: str) -> None:
+        script = Path(__file__).with_name("reducer.mjs")
+        command = [node, str(script), str(STATIC / "conversation.js")]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def fold(self, **asked: Any) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, "node died: its words are above"
+        return dict(json.loads(line))
+
+    def close(self) -> None:
+        self._process.communicate(timeout=10)
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Node]:
+    path = shutil.which("node")
+    if path is None:
+        pytest.skip("NOT RUN: no node on this machine to run the page's reducer with")
+    started = Node(path)
+    yield started
+    started.close()
+
+
+class Page:
+    """What one page holds: the reducer's state, and the events it was given since it was cleared."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.has: list[Event] = []
+        self.position = START
+        self.state: dict[str, Any] | None = None
+        self.parser = EventStreamParser()
+        self.facts: dict[str, Any] = {}
+        """What was settled on the screen."""
+        self.look(node.fold())
+
+    def hear(self, frames: Sequence[bytes]) -> list[bool]:
+        """Read frames as a browser does; return which of them left the state as it was."""
+        heard = [m for frame in frames for m in self.parser.feed(frame)]
+        events = [{"type": m.type, "id": m.last_event_id, "data": m.json} for m in heard]
+        answer = self.node.fold(state=self.state, events=events)
+        assert not answer["gap"]
+        self.look(answer)
+        return list(answer["unchanged"])
+
+    def look(self, answer: dict[str, Any]) -> None:
+        self.state, self.screen = answer["state"], answer["screen"]
+        for keys in self.screen["keys"]:
+            assert len(keys) == len(set(keys)), "an item is drawn by its key"
+        facts = dict(settled(self.screen["turns"]))
+        assert self.facts.items() <= facts.items(), "what was settled flashed back"
+        self.facts = facts
+
+    def clear(self, position: Cursor) -> None:
+        self.has, self.facts, self.position = [], {}, position
+
+
+def settled(turns: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for turn in turns:
+        if turn["finished"]:
+            yield turn["id"], turn["finished"]
+        for item in turn["items"]:
+            if item[0].startswith("m") and item[2] != "streaming":
+                yield f"{turn['id']} {item[0]}", item[1]
+            elif item[0].startswith("c") and item[2]:
+                yield f"{turn['id']} {item[0]}", item[2]
+
+
+class PageMachine(RuleBasedStateMachine):
+    """An edge that talks, and a page that hears it over connections that come, go and repeat themselves."""
+
+    node: Node
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.talk = Talk()
+        self.page = Page(self.node)
+
+    # --- the edge ---------------------------------------------------------------------------------
+
+    @rule(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=6), number=st.integers(0, 2))
+    def says(self, kinds: list[str], number: int) -> None:
+        for kind in kinds:
+            self.talk.says(kind, number)
+
+    @rule()
+    def parks(self) -> None:
+        self.talk.parks()
+
+    @rule(kind=st.sampled_from(ENDS))
+    def ends(self, kind: str) -> None:
+        self.talk.ends(kind)
+
+    @rule()
+    def commits_tokens(self) -> None:
+        self.talk.commits_tokens()
+
+    @rule()
+    def is_taken_over(self) -> None:
+        """The page's stream is resolved again: it is told what did not survive."""
+        self.talk.is_taken_over()
+        survived = [event for event in self.page.has if event in self.talk.log.events]
+        if survived != self.page.has:
+            self.page.has = survived
+            position = self.id_at(survived[-1].seq if survived else self.page.position.seq)
+            self.page.position = position
+            self.page.hear([control_frame(Rewind(position))])
+            self.compare()
+
+    # --- the connection ---------------------------------------------------------------------------
+
+    @rule(most=st.integers(1, 8))
+    def hears(self, most: int) -> None:
+        fresh = [e for e in self.talk.shown if e.seq > self.page.position.seq][:most]
+        self.page.hear([event_frame(event) for event in fresh])
+        self.page.has += fresh
+        if fresh:
+            self.page.position = Cursor(fresh[-1].epoch, fresh[-1].seq)
+        self.compare()
+
+    @rule(back=st.integers(1, 8), times=st.integers(1, 2))
+    def is_offered_again_what_it_has(self, back: int, times: int) -> None:
+        frames = [event_frame(event) for event in self.page.has[-back:]]
+        assert all(self.page.hear(frames * times))
+        self.compare()
+
+    @rule()
+    def an_old_connection_speaks_up(self) -> None:
+        """Its owner is fenced; what it says was never in the log."""
+        epoch, seq = self.page.position.epoch, self.page.position.seq
+        if epoch > 1:
+            late = Event(
+                epoch - 1, seq + 1, "token", '{"turn_id":"t1","message_id":"m1","text":"!"}'
+            )
+            assert self.page.hear([event_frame(late)]) == [True]
+            self.compare()
+
+    @rule()
+    def an_event_is_missing(self) -> None:
+        rest = [event for event in self.talk.shown if event.seq > self.page.position.seq + 1]
+        if rest:
+            event = {"type": rest[0].type, "id": f"{rest[0].epoch}-{rest[0].seq}", "data": {}}
+            answer = self.node.fold(state=self.page.state, events=[event])
+            assert answer["gap"]
+            assert answer["state"] == self.page.state
+
+    @rule(control=st.sampled_from([*QUIET, Status("degraded"), Status("ok")]))
+    def is_told(self, control: Control) -> None:
+        self.page.hear([control_frame(control)])
+        if isinstance(control, Status):
+            assert self.page.screen["degraded"] == (control.state == "degraded")
+        self.compare()
+
+    @rule(share=st.floats(0.0, 1.0))
+    def is_reset(self, share: float) -> None:
+        kept_after = int(share * self.talk.log.view.last_seq)
+        self.page.clear(Cursor(0, kept_after))
+        self.page.hear([control_frame(Reset("expired", kept_after + 1))])
+        self.compare()
+
+    @rule()
+    def is_loaded_anew(self) -> None:
+        """It begins with a snapshot of the committed log, and its streams go on from there."""
+        log = self.talk.log
+        snapshot = Snapshot("s1")
+        snapshot.apply(log.records)
+        position = self.id_at(log.view.last_seq)
+        self.page.clear(position)
+        self.page.look(self.node.fold(snapshot=snapshot.as_json()))
+        self.page.parser = EventStreamParser(last_event_id=str(position), _id=str(position))
+        self.page.has = log.events
+        self.compare()
+
+    # --- what must hold ---------------------------------------------------------------------------
+
+    def compare(self) -> None:
+        """The screen is a fold of what survived, however the page came by it."""
+        shown = self.page.screen
+        assert shown["cursor"] == str(self.page.position)
+        expected = screen(self.page.has)
+        assert without_progress(shown["turns"]) == without_progress(expected)
+        for mine, right in zip(progress(shown["turns"]), progress(expected), strict=True):
+            assert mine in (right, None)  # a rewind may leave a call without: the next one tells
+        unfinished = [turn["id"] for turn in expected if not turn["finished"]]
+        assert shown["open"] == (unfinished[-1] if unfinished else None)
+
+    def id_at(self, seq: int) -> Cursor:
+        return cursor_at(self.talk.log.view.epoch_starts, seq)
+
+    def teardown(self) -> None:
+        """In the end, whoever heard everything sees the same."""
+        self.hears(1_000)
+        frames = [event_frame(event) for event in self.page.has]
+        if self.page.has and self.page.has[0].seq == 1:
+            afresh = Page(self.node)
+            afresh.hear(frames)
+            assert without_progress(afresh.screen["turns"]) == without_progress(
+                self.page.screen["turns"]
+            )
+
+
+def progress(turns: list[dict[str, Any]]) -> list[str | None]:
+    return [item[3] for turn in turns for item in turn["items"] if len(item) == 5]
+
+
+def without_progress(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the turns with their calls' progress left out."""
+    return [
+        turn | {"items": [i[:3] + i[4:] if len(i) == 5 else i for i in turn["items"]]}
+        for turn in turns
+    ]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.proves("S17", "S25", "S31", "P-EVT-2", "P-EVT-3", "P-SSE-11", "P-SSE-12", "P-HTTP-9")
+def test_whatever_a_page_is_told_it_shows_what_survived_and_shows_it_once(node: Node) -> None:
+    machine = type("PageMachine", (PageMachine,), {"node": node})
+    run_state_machine_as_test(machine, settings=machine_settings(100, 30))
