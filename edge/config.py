@@ -72,7 +72,7 @@ class Config:
     stream_life_seconds: float = 600.0  # EDGE_STREAM_LIFE_SECONDS
     disconnect_grace_seconds: float = 10.0  # EDGE_DISCONNECT_GRACE_SECONDS
     runtime_idle_seconds: float = 60.0  # EDGE_RUNTIME_IDLE_SECONDS: a silent attempt is dead
-    runtime_wait_seconds: float = 10.0  # EDGE_RUNTIME_WAIT_SECONDS: for the runtime at the start
+    start_wait_seconds: float = 10.0  # EDGE_START_WAIT_SECONDS: for journal and runtime
     drain_seconds: float = 6.0  # EDGE_DRAIN_SECONDS
 
     def __post_init__(self) -> None:
@@ -129,7 +129,7 @@ _SECONDS: Mapping[str, tuple[str, float, float]] = {
     "EDGE_STREAM_LIFE_SECONDS": ("stream_life_seconds", 0.5, 3_300),
     "EDGE_DISCONNECT_GRACE_SECONDS": ("disconnect_grace_seconds", 3, 3_600),
     "EDGE_RUNTIME_IDLE_SECONDS": ("runtime_idle_seconds", 0.5, 600),
-    "EDGE_RUNTIME_WAIT_SECONDS": ("runtime_wait_seconds", 0.1, 120),
+    "EDGE_START_WAIT_SECONDS": ("start_wait_seconds", 0.1, 120),
     "EDGE_DRAIN_SECONDS": ("drain_seconds", 0, 60),
 }
 _KNOWN = {

@@ -18,17 +18,18 @@ import socket
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from google.auth.exceptions import DefaultCredentialsError
 
 from edge.config import Config, ConfigError, FirestoreChoice, JournalChoice, MemoryChoice
 from edge.core.control import decide_reconnect
-from edge.core.errors import JournalUnavailable, RuntimeUnavailable
+from edge.core.errors import EdgeError, JournalUnavailable, RuntimeUnavailable
 from edge.core.patience import WriterSettings
 from edge.journal.memory import MemoryJournal
 from edge.journal.sqlite import SqliteJournal
-from edge.ports import Clock, Journal, Runtime, RuntimeInfo
+from edge.ports import Clock, Journal, Runtime
 from edge.process import StartFailed, run_to_exit, unless_stopped
 from edge.sessions.registry import Registry
 from edge.sessions.settings import SessionSettings
@@ -43,7 +44,8 @@ from edge.wire import native
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _log = logging.getLogger("edge")
-_RUNTIME_PROBE_SECONDS = 0.2
+_PROBE_SECONDS = 0.2
+T = TypeVar("T")
 
 
 def main() -> None:
@@ -199,11 +201,16 @@ def _session_settings(config: Config) -> SessionSettings:
 
 
 async def _await_dependencies(journal: Journal, runtime: Runtime, config: Config) -> None:
+    """Wait for what an edge needs: it may start together with the edge, or be away for a moment."""
+    give_up_at = asyncio.get_running_loop().time() + config.start_wait_seconds
     try:
-        await journal.check()
+        await _first_answer(journal.check, JournalUnavailable, give_up_at)
     except JournalUnavailable as error:
         raise StartFailed(f"the journal does not answer: {error}") from None
-    info = await _first_info(runtime, config)
+    try:
+        info = await _first_answer(runtime.info, RuntimeUnavailable, give_up_at)
+    except RuntimeUnavailable:
+        raise StartFailed(f"no agent runtime answers at {config.runtime_target}") from None
     if not info.resume_supported:
         raise StartFailed(
             "the agent runtime cannot resume turns, so an edge cannot keep them whole"
@@ -212,15 +219,14 @@ async def _await_dependencies(journal: Journal, runtime: Runtime, config: Config
         raise StartFailed(f"the agent runtime cannot {config.checkpoint_mode} a tool at its gate")
 
 
-async def _first_info(runtime: Runtime, config: Config) -> RuntimeInfo:
-    """Ask until the runtime answers: the two start together."""
-    loop = asyncio.get_running_loop()
-    give_up_at = loop.time() + config.runtime_wait_seconds
+async def _first_answer(
+    ask: Callable[[], Awaitable[T]], silence: type[EdgeError], give_up_at: float
+) -> T:
+    """Ask until there is an answer, or time is up. Raises the last ``silence``."""
     while True:
         try:
-            return await runtime.info()
-        except RuntimeUnavailable:
-            if loop.time() >= give_up_at:
-                where = config.runtime_target
-                raise StartFailed(f"no agent runtime answers at {where}") from None
-            await asyncio.sleep(_RUNTIME_PROBE_SECONDS)
+            return await ask()
+        except silence:
+            if asyncio.get_running_loop().time() >= give_up_at:
+                raise
+            await asyncio.sleep(_PROBE_SECONDS)

@@ -35,7 +35,7 @@ def test_every_variable_reaches_its_field() -> None:
             "EDGE_STREAM_LIFE_SECONDS": "60",
             "EDGE_DISCONNECT_GRACE_SECONDS": "3",
             "EDGE_RUNTIME_IDLE_SECONDS": "3",
-            "EDGE_RUNTIME_WAIT_SECONDS": "4",
+            "EDGE_START_WAIT_SECONDS": "4",
             "EDGE_DRAIN_SECONDS": "1",
             "PATH": "/bin",
         }
@@ -54,7 +54,7 @@ def test_every_variable_reaches_its_field() -> None:
         stream_life_seconds=60,
         disconnect_grace_seconds=3,
         runtime_idle_seconds=3,
-        runtime_wait_seconds=4,
+        start_wait_seconds=4,
         drain_seconds=1,
     )
 

@@ -14,6 +14,7 @@ from google.auth.exceptions import DefaultCredentialsError
 from hypercorn.config import Config as HypercornConfig
 
 from edge.config import Config, FirestoreChoice, MemoryChoice, SqliteChoice
+from edge.core.errors import JournalUnavailable
 from edge.journal.firestore import FirestoreJournal
 from edge.journal.memory import MemoryJournal
 from edge.main import LOOPBACK_NAMES, serve
@@ -29,7 +30,7 @@ FIRESTORE = FirestoreChoice("demo", "(default)", "127.0.0.1:1")
 
 def config(target: str = "127.0.0.1:1", **changes: object) -> Config:
     settings: dict[str, object] = {"port": 0, "journal": MemoryChoice(), "drain_seconds": 2.0}
-    waits = {"runtime_target": target, "runtime_wait_seconds": 0.2}
+    waits = {"runtime_target": target, "start_wait_seconds": 0.2}
     return Config(**{**settings, **waits, **changes})  # type: ignore[arg-type]
 
 
@@ -159,6 +160,26 @@ async def test_what_is_missing_is_said_in_one_line(
     assert "\n" not in str(caught.value)
 
 
+async def test_an_edge_waits_for_a_journal_that_is_away_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+
+    async def check(journal: MemoryJournal) -> None:
+        asked.append(journal)
+        if len(asked) < 3:
+            raise JournalUnavailable("DEADLINE_EXCEEDED")
+
+    monkeypatch.setattr(MemoryJournal, "check", check)
+    runtime = ScriptedRuntime()
+    async with (
+        runtime.serve() as target,
+        running(config(target, start_wait_seconds=PATIENCE_SECONDS)) as (port, _, _),
+    ):
+        assert len(asked) == 3
+        assert (await ask(port, "GET", "/healthz")).status == 200
+
+
 async def test_missing_google_credentials_are_said_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -194,7 +215,7 @@ async def test_an_edge_that_is_told_to_stop_before_it_has_started_just_stops() -
     stop = asyncio.Event()
     stop.set()
     with pytest.raises(Stopped):
-        await serve(config(runtime_wait_seconds=60.0), stop, lambda url: None)
+        await serve(config(start_wait_seconds=60.0), stop, lambda url: None)
 
 
 async def test_work_that_is_done_first_gives_its_result() -> None:

@@ -62,7 +62,7 @@ async def test_a_client_that_reads_nothing_cannot_hold_the_process(tmp_path: Pat
 
 
 async def test_a_process_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
-    settings = {"EDGE_JOURNAL": "memory:", "EDGE_RUNTIME_WAIT_SECONDS": "0.2", "PORT": "0"}
+    settings = {"EDGE_JOURNAL": "memory:", "EDGE_START_WAIT_SECONDS": "0.2", "PORT": "0"}
     code, errors = await failed_start("edge", tmp_path, **settings)
     assert (code, errors) == (1, "edge: no agent runtime answers at 127.0.0.1:50051\n")
     code, errors = await failed_start("edge", tmp_path, **settings, HOST="0.0.0.0")

@@ -35,7 +35,7 @@ QUICK = {
     "EDGE_HOLD_TIMEOUT_SECONDS": "1.4",
     "EDGE_PING_SECONDS": "1",
     "EDGE_DRAIN_SECONDS": "2",
-    "EDGE_RUNTIME_WAIT_SECONDS": "30",
+    "EDGE_START_WAIT_SECONDS": "30",
 }
 """Timings as short as their relations allow, so that a take-over takes seconds."""
 AGENTS = "agent_runtime.demo:script,agent_runtime.demo:assistant"

@@ -93,11 +93,12 @@ async def test_a_command_line_that_cannot_start_says_why_in_one_line(tmp_path: P
     """All at once: what takes the time is starting a process."""
     crew = Crew(tmp_path)
     (tmp_path / "file").write_text("no folder")
-    gone_port = {"EDGE_RUNTIME_TARGET": "127.0.0.1:1", "EDGE_RUNTIME_WAIT_SECONDS": "0.2"}
+    gone_port = {"EDGE_RUNTIME_TARGET": "127.0.0.1:1", "EDGE_START_WAIT_SECONDS": "0.2"}
     firestore = {
         "EDGE_JOURNAL": "firestore:",
         "GOOGLE_CLOUD_PROJECT": "p",
         "FIRESTORE_EMULATOR_HOST": "127.0.0.1:1",
+        "EDGE_START_WAIT_SECONDS": "0.2",
     }
     memory = {"EDGE_JOURNAL": "memory:"}
     with socket.create_server(("127.0.0.1", 0)) as taken:
