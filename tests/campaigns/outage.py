@@ -37,7 +37,7 @@ TTL_SECONDS = float(REAL_TIMINGS["EDGE_TTL_SECONDS"])
 NOTE: Step = {"tool": "append_note", "args": {"text": "once"}}
 
 
-TEXT_SECONDS_MAX = 15.0
+TEXT_SECONDS_MAX = 9.0
 """Text that is lost with its owner is said again, so it need not be as long as a long outage."""
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from edge.core.event import TERMINAL, TOOL_START
+from edge.core.event import TERMINAL, TOOL_END, TOOL_START
 from tests.campaigns.browser import REAL_TIMINGS, Balancer, Browser
 from tests.campaigns.plan import Plan
 from tests.campaigns.tally import Tally
@@ -43,7 +43,7 @@ TURN_SECONDS = 90.0
 """Within which a turn is over, whatever rolls meet it."""
 EXIT_SECONDS = 10.0
 """What a platform gives a process that is told to stop."""
-SETTLE_SECONDS = 2.0
+SETTLE_SECONDS = 1.0
 """After a roll, so that the next one meets readers who are back."""
 
 
@@ -167,16 +167,26 @@ class Campaign:
     async def judge(self) -> None:
         """Judge every session, and measure every silence."""
         for visit in self.visits:
-            session_id = visit.browser.session_id
-            self.tally.judge(
-                History(
-                    records=await self.scene.store.records(session_id),
-                    clients=[visit.browser.log],
-                    rows=self.scene.rows(session_id),
-                    posts=visit.posts,
-                    cancels=visit.cancels,
-                )
+            browser = visit.browser
+            history = History(
+                records=await self.scene.store.records(browser.session_id),
+                clients=[browser.log],
+                rows=self.scene.rows(browser.session_id),
+                posts=visit.posts,
+                cancels=visit.cancels,
             )
+            self.tally.judge(history)
+            self._expect_order(browser, history)
+            silent = silences(browser, self.windows)
+            self.tally.gap_seconds += [silence.seconds for silence in silent]
+
+    def _expect_order(self, browser: Browser, history: History) -> None:
+        """An owner that is told to stop commits all that it has shown, and waits for running tools."""
+        if {"rewind", "reset"} & {*browser.told}:
+            self._accuse(f"an orderly stop took back what was shown: {browser.told}")
+        ends = [json.loads(e.data)["outcome"] for e in history.events() if e.type == TOOL_END]
+        if "unknown" in ends:
+            self._accuse("nobody knows whether a tool acted, after an orderly stop")
 
 
 def _shows_the_end(browser: Browser, turn_id: str) -> bool:
@@ -243,7 +253,4 @@ async def _roll_shape(plan: Plan, shape: Shape, cycles: int) -> list[Tally]:
         over.set_result(None)
         await asyncio.gather(*users)
         await campaign.judge()
-    for visit in campaign.visits:
-        for silence in silences(visit.browser, campaign.windows):
-            campaign.tally.gap_seconds.append(silence.seconds)
     return [campaign.tally]
