@@ -167,7 +167,6 @@ GAPS: dict[str, str] = {
     "told apart by its id like every tool's; a child that outlives its parent cannot be made.",
     "T39": "Every stream asks anew who is there and whose session it is (P-RES-3 proves that); a right "
     "to read that is narrower than owning the session, and could be narrowed, does not exist.",
-    **dict.fromkeys(("S16", "S27", "S34"), _CLIENT),
 }
 """Requirement id -> why no test proves it yet."""
 
