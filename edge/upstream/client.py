@@ -28,6 +28,9 @@ CHANNEL_OPTIONS: Sequence[tuple[str, int]] = (
     # gRPC stops probing those after two pings. A server must allow one ping in 30 s.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
+    # The time-out above is TCP's: where something between still acknowledges bytes, gRPC would wait
+    # a minute for its ping's answer.
+    ("grpc.http2.ping_timeout_ms", 10_000),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.keepalive_permit_without_calls", 0),
     # Reading ahead must stay small, or a slow session makes its runtime fill this process: a
