@@ -85,6 +85,18 @@ def test_a_whole_turn_is_drawn_as_its_settled_items_in_order() -> None:
     assert ended["parts"][0]["text"] == "Done."
 
 
+@pytest.mark.proves("S31")
+def test_what_is_said_asked_and_restated_is_drawn_once_with_one_question() -> None:
+    said = [token("Shall I?"), message("Shall I?"), tool_start(executor="client")]
+    waiting = snapshot_after(start(), *said, suspended("input_required", "c1"))["turns"][0]
+    assert [item["type"] for item in waiting["items"]] == ["message", "tool_call"]
+    assert waiting["suspended"]["pending_call_ids"] == ["c1"]
+    again = [start(2), suspended("input_required", "c1")]  # another attempt asks the same
+    asked = snapshot_after(start(), *said, suspended("input_required", "c1"), *again)["turns"][0]
+    assert asked["items"] == waiting["items"]
+    assert asked["suspended"]["pending_call_ids"] == ["c1"]
+
+
 @pytest.mark.proves("T44", "P-HTTP-9")
 def test_a_snapshot_says_the_cursor_that_it_ends_at_and_what_is_kept() -> None:
     assert snapshot_of(LogBuilder())["cursor"] == "0-0"

@@ -44,7 +44,7 @@ def drawn(page: dict[str, Any], client: Client) -> list[tuple[str, str]]:
     return list(shown.items())
 
 
-@pytest.mark.proves("P-HTTP-9", "T44", "S01")
+@pytest.mark.proves("P-HTTP-9", "T44", "S01", "S25")
 async def test_a_page_loaded_amid_the_tokens_misses_and_repeats_nothing(standing: Scene) -> None:
     first = await standing.started(*STEPS)
     pages: list[tuple[dict[str, Any], Client]] = []

@@ -79,6 +79,7 @@ def test_a_type_outside_of_the_closed_set_is_refused(kind: str) -> None:
         event_frame(token("{}", kind))
 
 
+@pytest.mark.proves("T40")
 def test_ids_can_only_be_numbers() -> None:
     forged = Event(epoch="1-1\nevent: done\ndata: x\n\n", seq=1, type="token", data="{}")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
