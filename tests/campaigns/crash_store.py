@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from edge.core.event import TOOL_START
-from edge.core.log import AnyRecord, Events
+from edge.core.event import TOOL_START, TURN_START, Event
+from edge.core.log import AnyRecord, Cancel, Events
 from edge.journal.firestore import FirestoreJournal
 from edge.journal.memory import MemoryJournal
 from edge.journal.sqlite import SqliteJournal
 from edge.ports import Head, Journal, Page, Renewal, TurnEntry
 from tests.support.firestore_emulator import fresh_project
+from tests.support.history import Kind, Violation
 from tests.support.house import LoopClock
 from tests.support.io_loop import real_io
 
@@ -32,17 +33,39 @@ Connect = Callable[[], Awaitable[Journal]]
 class Seen:
     """What is known of a store's content, by anybody."""
 
+    events: set[tuple[int, int]] = field(default_factory=set)
+    """Epoch and seq of every event that is durable."""
     tool_keys: set[str] = field(default_factory=set)
-    """Idempotency keys of every ``tool_start`` that is durable."""
+    """Idempotency keys of every ``tool_start`` among them."""
+    attempts: set[tuple[str, int]] = field(default_factory=set)
+    """Turn id and number of every attempt that is."""
+    cancels: set[str] = field(default_factory=set)
+    """Turn ids of every cancel that is."""
     renewals: dict[str, tuple[int, float]] = field(default_factory=dict)
     """Epoch and virtual time of each session's newest renewal."""
+
+    found: list[Violation] = field(default_factory=list)
+    """What happened before the record that allows it was durable."""
+
+    def expect(self, *, durable: bool, what: str) -> None:
+        """Accuse whoever did it too early."""
+        if not durable:
+            self.found.append(Violation(Kind.OTHER, f"{what} before that was durable"))
 
     def note(self, records: Sequence[AnyRecord]) -> None:
         """Take in records that are in the log."""
         for record in records:
+            if isinstance(record, Cancel):
+                self.cancels.add(record.turn_id)
             for event in record.events if isinstance(record, Events) else ():
-                if event.type == TOOL_START:
-                    self.tool_keys.add(json.loads(event.private)["idempotency_key"])
+                self._note_event(event)
+
+    def _note_event(self, event: Event) -> None:
+        self.events.add((event.epoch, event.seq))
+        if event.type == TOOL_START:
+            self.tool_keys.add(json.loads(event.private)["idempotency_key"])
+        elif event.type == TURN_START:
+            self.attempts.add((event.subject, json.loads(event.data)["attempt"]))
 
 
 class Witness:

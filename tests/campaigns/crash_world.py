@@ -7,14 +7,15 @@ product's own; only HTTP and gRPC's transport are left out. All in virtual time.
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable, Coroutine
+import contextlib
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from agent_runtime.agent import Agent, agent
 from agent_runtime.context import TurnContext
 from agent_runtime.errors import ToolFailed
+from agent_runtime.events import TurnRef
 from agent_runtime.service import AgentRuntimeService, Limits
 from agent_runtime.tools import ToolContext, tool
 from edge.core.control import Reset, Rewind
@@ -28,16 +29,18 @@ from edge.sessions.settings import SessionSettings
 from edge.sessions.tail import Shown
 from edge.upstream.requests import RuntimeOptions
 from tests.campaigns.crash_store import Seen, Stores, Witness
+from tests.campaigns.plan import Mode
 from tests.support.faulty_calls import Plan
 from tests.support.faulty_journal import FaultyJournal
 from tests.support.faulty_runtime import FaultyRuntime
-from tests.support.history import Cleared, ClientLog, Heard, History, Kind, Rewound, Violation
+from tests.support.history import Cleared, ClientLog, Heard, History, Rewound
 from tests.support.house import UID, edge, request
 from tests.support.local_channel import local_runtime
 from tests.support.virtual_loop import elapse
 
 T = TypeVar("T")
-Mode = Literal["hold", "suspend"]
+Plot = Literal["ends", "is stopped", "is stopped elsewhere"]
+"""What happens to the turn. Elsewhere is an edge that follows, for a tab of its own."""
 
 SETTINGS = SessionSettings(writer=WriterSettings(ttl_seconds=4.5))
 """A lease shorter than a late call is late, so that one may land behind a take-over."""
@@ -62,12 +65,15 @@ class Ledger:
     """One for each time that the UNSAFE tool acted."""
     repeatable: list[str] = field(default_factory=list)
     """Keys that the IDEMPOTENT tool acted with."""
-    found: list[Violation] = field(default_factory=list)
+
+    def begin(self, turn: TurnRef) -> None:
+        """An attempt begins (P-RUN-3)."""
+        known = (turn.turn_id, turn.attempt) in self.seen.attempts
+        self.seen.expect(durable=known, what=f"attempt {turn.attempt} began")
 
     def act(self, key: str) -> None:
-        """A tool's body begins: its ``tool_start`` must be durable (P-RUN-4)."""
-        if key not in self.seen.tool_keys:
-            self.found.append(Violation(Kind.OTHER, f"{key} ran before its tool_start was durable"))
+        """A tool's body begins (P-RUN-4)."""
+        self.seen.expect(durable=key in self.seen.tool_keys, what=f"{key} ran")
 
 
 def clerk(ledger: Ledger) -> Agent:
@@ -91,6 +97,7 @@ def clerk(ledger: Ledger) -> Agent:
 
     @agent(name="clerk", tools=[append_note, put_note])
     async def run(ctx: TurnContext) -> None:
+        ledger.begin(ctx.turn)
         await _say(ctx, "Let ", "me ", "look.")
         for name in ("append_note", "put_note"):
             try:
@@ -149,8 +156,10 @@ class Edge:
 class Tab:
     """A browser tab: keeps a cursor, obeys controls."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, choose: Callable[[], Edge], seen: Seen) -> None:
         self.log = ClientLog(name)
+        self.choose = choose
+        self._seen = seen
         self._cursor: Cursor | None = None
 
     @property
@@ -161,8 +170,9 @@ class Tab:
     def count(self, kind: str) -> int:
         return sum(event.type == kind for event in self.log.screen())
 
-    async def watch(self, at: Edge, session_id: str) -> None:
+    async def watch(self, session_id: str) -> None:
         """Connect once, and stay to the end of the stream."""
+        at = self.choose()
         viewer = await at.ask(at.registry.attach(UID, session_id, self._cursor, "turn_end"))
         if viewer is None:
             return
@@ -176,6 +186,8 @@ class Tab:
     def _obey(self, item: object) -> None:
         match item:
             case Shown(event=event):
+                known = not event.structural or (event.epoch, event.seq) in self._seen.events
+                self._seen.expect(durable=known, what=f"{event.type} {event.seq} was shown")
                 self.log.entries.append(Heard(event.epoch, event.seq, event.type, event.data))
                 self._cursor = Cursor(event.epoch, event.seq)
             case Rewind(to=to):
@@ -191,13 +203,13 @@ class Tab:
 class World:
     """One session from its creation to the end of its turn."""
 
-    def __init__(self, stores: Stores, mode: Mode, plan: Plan, *, stops: bool) -> None:
+    def __init__(self, stores: Stores, mode: Mode, plan: Plan, plot: Plot) -> None:
         self.seen = Seen()
         self.ledger = Ledger(self.seen)
         self._connect = stores.fresh()
         self._mode: Mode = mode
         self._plan = plan
-        self._stops = stops
+        self._plot = plot
         self._armed = True
         self._service = AgentRuntimeService(
             {"clerk": clerk(self.ledger)},
@@ -217,18 +229,21 @@ class World:
         self._session_id = await self._insist(lambda registry: registry.create_session(UID))
         asked = request(agent="clerk")
         started = await self._insist(lambda r: r.start_turn(UID, self._session_id, asked))
-        tab, late = Tab("tab"), Tab("late tab")
-        stopping = self._stop_in_the_second_tool(tab, started.turn_id)
-        await asyncio.gather(self._follow(tab), stopping)
+        tabs = [Tab("tab", self._near, self.seen)]
+        if self._plot == "is stopped elsewhere":
+            tabs.append(Tab("far tab", self._far, self.seen))
+        stopping = self._stop(tabs[-1], started.turn_id)
+        await asyncio.gather(stopping, *(self._follow(tab) for tab in tabs))
         self._armed = False  # what follows only looks
         await elapse(AFTERWARDS_SECONDS)
-        await self._follow(late)
-        await tab.watch(self._edges[-1], self._session_id)
+        tabs.append(Tab("late tab", self._far, self.seen))
+        for tab in tabs:
+            await tab.watch(self._session_id)
         records = await self._insist(self._read)
         await self._close()
         return History(
             records=records,
-            clients=[tab.log, late.log],
+            clients=[tab.log for tab in tabs],
             rows=self.ledger.rows,
             posts=[(asked.idempotency_key, started.turn_id)],
             cancels=self._cancels,
@@ -237,15 +252,22 @@ class World:
     def _fault(self, method: str, n: int) -> Any:
         return self._plan(method, n) if self._armed else None
 
-    @property
-    def _edge(self) -> Edge:
-        """The edge that a load balancer would choose: the first that lives."""
+    def _near(self) -> Edge:
+        """Return the edge that a load balancer chooses: the first that lives."""
         return next(edge for edge in self._edges if not edge.dead.is_set())
 
-    async def _insist(self, work: Callable[[Registry], Coroutine[Any, Any, T]]) -> T:
+    def _far(self) -> Edge:
+        """Return the one that it chooses for somebody else."""
+        return next(edge for edge in reversed(self._edges) if not edge.dead.is_set())
+
+    async def _insist(
+        self,
+        work: Callable[[Registry], Coroutine[Any, Any, T]],
+        choose: Callable[[], Edge] | None = None,
+    ) -> T:
         """Call until there is an answer, as a page does: with the same key, at whichever edge lives."""
         for _ in range(TRIES):
-            at = self._edge
+            at = (choose or self._near)()
             try:
                 return await at.ask(work(at.registry))
             except (Gone, Unavailable):
@@ -255,25 +277,32 @@ class World:
     async def _follow(self, tab: Tab) -> None:
         """Come back again and again until the end of the turn is shown."""
         for _ in range(TRIES):
-            try:
-                await tab.watch(self._edge, self._session_id)
-            except (Gone, Unavailable):
-                pass
+            with contextlib.suppress(Gone, Unavailable):
+                await tab.watch(self._session_id)
             if tab.finished:
                 return
             await elapse(0.3)
         raise AssertionError(f"the turn never ended: {tab.log.screen()[-1:]}")
 
-    async def _stop_in_the_second_tool(self, tab: Tab, turn_id: str) -> None:
-        while self._stops and not tab.finished:
-            if tab.count(TOOL_START) == 2:
-                answer = await self._insist(lambda r: r.cancel(UID, self._session_id, turn_id))
-                self._cancels += [turn_id] if answer == "accepted" else []
+    async def _stop(self, tab: Tab, turn_id: str) -> None:
+        """Stop the turn in its second tool; from elsewhere, while that is about to start."""
+
+        async def stop(registry: Registry) -> str:
+            return await registry.cancel(UID, self._session_id, turn_id)
+
+        awaited = 1 if self._plot == "is stopped elsewhere" else 2
+        while tab.count(TOOL_START) < awaited:
+            if tab.finished or self._plot == "ends":
                 return
             await elapse(WORD_SECONDS)
+        if self._plot == "is stopped elsewhere":
+            await elapse(TOOL_SECONDS)
+        if await self._insist(stop, tab.choose) == "accepted":
+            self._cancels.append(turn_id)
+            self.seen.expect(durable=turn_id in self.seen.cancels, what="a stop was acknowledged")
 
     async def _read(self, registry: Registry) -> Any:
-        journal = self._edge.journal
+        journal = self._near().journal
         return (await journal.read(self._session_id, 0, 10_000)).records
 
     async def _close(self) -> None:

@@ -1,77 +1,31 @@
 """A journal that fails on demand: one edge's view of a store that others may still reach.
 
-Knows nothing of which store it wraps. A fault is decided per call by ``plan(method, n)``, n counting the calls of
-that method from 1, so a test can name the very await point it wants to fail.
+Knows nothing of which store it wraps, nor of what a fault does (``tests.support.faulty_calls``).
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from enum import Enum
 from typing import TypeVar
 
 from edge.core.errors import JournalUnavailable
 from edge.core.log import AnyRecord
 from edge.ports import AppendUnknown, Head, Journal, Page, Renewal, TurnEntry
+from tests.support.faulty_calls import Fault, FaultyCalls, Plan
 
 T = TypeVar("T")
 
 
-class Fault(Enum):
-    """What happens to one call."""
-
-    LOST = "lost"
-    """It never reaches the store."""
-    UNANSWERED = "unanswered"
-    """It is applied, and its answer is lost."""
-    LATE = "late"
-    """It is reported unknown now, and applied five seconds later."""
-    HANG = "hang"
-    """It never returns: the caller is as good as dead."""
-
-
-Plan = Callable[[str, int], Fault | None]
-LATE_SECONDS = 5.0
-
-
-class FaultyJournal:
+class FaultyJournal(FaultyCalls):
     """Wraps a journal; without a plan it changes nothing."""
 
     def __init__(self, inner: Journal, plan: Plan | None = None) -> None:
+        super().__init__(plan)
         self.inner = inner
-        self.plan: Plan = plan or (lambda method, n: None)
-        self.calls: Counter[str] = Counter()
-
-    def cut(self) -> None:
-        """From now on nothing reaches the store or comes back."""
-        self.plan = lambda method, n: Fault.HANG
-
-    def lose(self) -> None:
-        """From now on every call fails before it reaches the store."""
-        self.plan = lambda method, n: Fault.LOST
-
-    def heal(self) -> None:
-        self.plan = lambda method, n: None
 
     async def _through(self, method: str, call: Callable[[], Awaitable[T]]) -> T:
-        self.calls[method] += 1
-        fault = self.plan(method, self.calls[method])
         failure = AppendUnknown() if method == "append" else JournalUnavailable()
-        if fault is Fault.HANG:
-            await asyncio.get_running_loop().create_future()
-        if fault is Fault.LOST:
-            raise failure
-        if fault is Fault.LATE:
-            loop = asyncio.get_running_loop()
-            loop.call_later(LATE_SECONDS, lambda: loop.create_task(_quietly(call())))
-            raise failure
-        result = await call()
-        if fault is Fault.UNANSWERED:
-            raise failure
-        return result
+        return await self.through(method, call, failure)
 
     async def create_session(self, session_id: str, owner: str) -> None:
         await self._through("create_session", lambda: self.inner.create_session(session_id, owner))
@@ -106,6 +60,4 @@ class FaultyJournal:
         await self.inner.close()
 
 
-async def _quietly(call: Awaitable[object]) -> None:
-    with contextlib.suppress(Exception):  # nobody is left to hear what a late call met
-        await call
+__all__ = ["Fault", "FaultyJournal"]
