@@ -161,10 +161,10 @@ _LOAD = "Waits for the load tests, which bound memory, latency and reconnects."
 _USERS = "Waits for the authentication of users: the only authenticator so far lets anybody in."
 
 GAPS: dict[str, str] = {
-    "S08": "A stream has one choice, where it ends, and its address carries that at every reconnect; "
-    "choices that a server would have to remember come with the events of sub-agents.",
-    "S48": "An agent calls others as tools: a child lives in its parent's attempt, and its call is "
-    "told apart by its id like every tool's; a child that outlives its parent cannot be made.",
+    "S08": "What a stream is asked for stands in its address, which every reconnect repeats: a server "
+    "has nothing to remember, until there are sub-agents whose events one may leave out.",
+    "S48": "The runtime starts no agent for an agent: whatever one calls is a tool call with an id of "
+    "its own, for which S36 to S40 hold; there is no child that could outlive its parent.",
     "T39": "Every stream asks anew who is there and whose session it is (P-RES-3 proves that); a right "
     "to read that is narrower than owning the session, and could be narrowed, does not exist.",
 }
