@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from edge.core.control import CaughtUp, Control, Reconnect, Reset, Rewind, Status
 from edge.core.cursor import START, Cursor
-from edge.core.event import Event
+from edge.core.event import REASONING, TOKEN, TOOL_PROGRESS, Event
 from edge.core.session import cursor_at
 from edge.core.snapshot import Snapshot
 from edge.wire.native import control_frame, event_frame
@@ -27,6 +27,7 @@ from tests.support.machines import machine_settings
 from tests.support.sse import EventStreamParser
 
 STATIC = Path(__file__).parents[3] / "edge" / "static"
+kinds = st.lists(st.sampled_from([*[TOKEN, REASONING, TOOL_PROGRESS] * 4, *KINDS]), max_size=5)
 QUIET = [CaughtUp(), Reconnect("deadline", 1_000)]
 
 
@@ -120,10 +121,11 @@ class PageMachine(RuleBasedStateMachine):
 
     # --- the edge ---------------------------------------------------------------------------------
 
-    @rule(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=6), number=st.integers(0, 2))
-    def says(self, kinds: list[str], number: int) -> None:
+    @rule(kinds=kinds, number=st.integers(0, 2), heard=st.sampled_from([0, 2, 99, 99]))
+    def says(self, kinds: list[str], number: int, heard: int) -> None:
         for kind in kinds:
             self.talk.says(kind, number)
+        self.hears(heard)
 
     @rule()
     def parks(self) -> None:
@@ -133,13 +135,15 @@ class PageMachine(RuleBasedStateMachine):
     def ends(self, kind: str) -> None:
         self.talk.ends(kind)
 
-    @rule()
-    def commits_tokens(self) -> None:
+    @rule(kept=st.integers(0, 2), lost=kinds, number=st.integers(0, 2), heard=st.integers(0, 9))
+    def is_taken_over(self, kept: int, lost: list[str], number: int, heard: int) -> None:
+        """Amid an answer; the page's stream is resolved again, and it is told what did not survive."""
+        for _ in range(kept):
+            self.talk.says(TOKEN, 0)
         self.talk.commits_tokens()
-
-    @rule()
-    def is_taken_over(self) -> None:
-        """The page's stream is resolved again: it is told what did not survive."""
+        for kind in lost:
+            self.talk.says(kind, number)
+        self.hears(heard)
         self.talk.is_taken_over()
         survived = [event for event in self.page.has if event in self.talk.log.events]
         if survived != self.page.has:
@@ -151,7 +155,7 @@ class PageMachine(RuleBasedStateMachine):
 
     # --- the connection ---------------------------------------------------------------------------
 
-    @rule(most=st.integers(1, 8))
+    @rule(most=st.integers(1, 4))
     def hears(self, most: int) -> None:
         fresh = [e for e in self.talk.shown if e.seq > self.page.position.seq][:most]
         self.page.hear([event_frame(event) for event in fresh])
