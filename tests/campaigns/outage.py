@@ -268,15 +268,16 @@ class Outage:
         return self.scene.nodes[sitting.at] in self.way.strikes(self.scene)
 
     def _expect_word(self) -> None:
-        """P-SSE-14: by now whoever waits for the store at its owner was told so, or was sent away."""
+        """P-SSE-14, P-HTTP-15: by now whoever waits for the store was told so, or was sent away."""
+        if self.seconds <= PATIENCE_SECONDS:
+            return  # it may not be noticed yet: a call has its own patience
         for sitting in self.sittings:
             tab = sitting.tabs[0]
             if not self._struck(sitting):
                 continue
             if sitting.phase.writes and "status" not in tab.told and not tab.ends:
                 self._accuse(sitting, "its reader was told nothing")
-            long = self.seconds > PATIENCE_SECONDS
-            if long and sitting.phase.deed is not Deed.NOTHING and not sitting.refused:
+            if sitting.phase.deed is not Deed.NOTHING and not sitting.refused:
                 self._accuse(sitting, "its user was told nothing")
 
     def _accuse(self, sitting: Sitting, text: str) -> None:

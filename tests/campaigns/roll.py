@@ -34,7 +34,7 @@ WITH_TOOLS: Sequence[Step] = (
     TEXT,
     {"tool": "append_note", "args": {"text": "first"}},
     TEXT,
-    {"sleep_tool": 0.5, "safety": "unsafe"},
+    {"sleep_tool": 1, "safety": "unsafe"},
     TEXT,
     {"tool": "append_note", "args": {"text": "last"}},
 )
