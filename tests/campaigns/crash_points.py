@@ -19,7 +19,6 @@ from tests.campaigns.tally import Tally
 from tests.support.faulty_calls import Fault
 from tests.support.history import History, Kind, Violation, violations
 from tests.support.io_loop import run_with_io
-from tests.support.virtual_loop import Deadlock, OutOfTime
 
 FAULTS = (
     Fault.LOST,
@@ -112,7 +111,7 @@ def run_point(turn: Turn, point: Point) -> list[Violation]:
     world = World(turn.stores, turn.mode, point.plan, turn.plot)
     try:
         history = run_with_io(world.run())
-    except (AssertionError, Deadlock, OutOfTime) as stuck:
+    except AssertionError as stuck:  # a deadlock, too, or time without end
         found = [Violation(Kind.OTHER, f"it never ended: {stuck}")]
     else:
         found = [*world.seen.found, *violations(history), *_incomplete(history)]

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from edge.core.gates import Gates
+from edge.core.outbox import Outbox
+from edge.core.turn import EXECUTE
+from edge.core.turn import Turn as WriterTurn
 from tests.campaigns.crash_points import (
     FAULTS,
     PLOTS,
@@ -17,6 +21,7 @@ from tests.campaigns.crash_store import Stores, firestore, memory, sqlite
 from tests.campaigns.crash_world import Plot
 from tests.campaigns.plan import Mode
 from tests.support.faulty_calls import Fault
+from tests.support.history import Kind
 
 MODES: tuple[Mode, ...] = ("hold", "suspend")
 BEFORE_AND_AFTER = (Fault.LOST, Fault.UNANSWERED, Fault.DIES_BEFORE, Fault.DIES_AFTER)
@@ -58,3 +63,32 @@ def test_a_turn_on_a_real_store_survives_any_one_call_that_fails(
     stores: Stores, mode: Mode, fault: Fault
 ) -> None:
     assert_kept(enumerate_points(Turn(stores=stores, mode=mode), [fault]))
+
+
+def test_a_gate_that_opens_before_the_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_through = Gates.open_through
+    monkeypatch.setattr(Gates, "open_through", lambda self, _seq: open_through(self, 1 << 60))
+
+    found = enumerate_points(Turn(stores=memory(), mode="hold"), [Fault.LOST]).found
+
+    assert any("ran before that was durable" in violation.text for violation in found)
+
+
+def test_a_tool_that_starts_behind_a_stop_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Outbox, "take_back_tool_starts", lambda _self: [])
+    turn = Turn(stores=memory(), mode="hold", plot="is stopped elsewhere")
+
+    found = enumerate_points(turn, [Fault.SLOW]).found
+
+    assert Kind.STARTED_AFTER_STOP in {violation.kind for violation in found}
+
+
+def test_a_call_that_runs_again_without_leave_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def allow_all(turn: WriterTurn) -> tuple[tuple[str, str], ...]:
+        return tuple((name, EXECUTE) for name in turn.calls)
+
+    monkeypatch.setattr(WriterTurn, "resolutions", allow_all)
+
+    found = enumerate_points(Turn(stores=memory(), mode="hold"), [Fault.DIES_AFTER]).found
+
+    assert Kind.TOOL_TWICE in {violation.kind for violation in found}
