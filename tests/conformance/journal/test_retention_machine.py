@@ -30,9 +30,14 @@ from tests.support.machines import machine_settings
 SESSION = "s1"
 RETENTION_MS = int(LOG_RETENTION_SECONDS * 1000)
 HEAD_MS = RETENTION_MS + int(HEAD_OUTLIVES_LOG_SECONDS * 1000)
-hours = st.sampled_from([0.0, 1.0, 7.0, 7.0, 20.0, 25.0])
 skews = st.sampled_from([0.0, 0.0, -3.0, 3.0])
 """How far a writer's clock is from the store's, in hours."""
+kinds = st.sampled_from(["writes", "writes", "writes", "acquires", "cancels"])
+works = st.lists(
+    st.tuples(kinds, skews, st.sampled_from([0.0, 2.0, 6.0, 6.0, 20.0])), min_size=3, max_size=6
+)
+tabs = st.sets(st.integers(1, 24), min_size=1, max_size=4)
+"""How many events ago each of them left."""
 pages = st.sampled_from([1, 2, 100])
 
 
@@ -74,37 +79,45 @@ class RetentionMachine(RuleBasedStateMachine):
         self.do(self.journal.append(SESSION, [record]))
         self.written.append(record)
 
-    @rule(skew=skews)
+    @rule(days=works, backs=tabs, limit=pages)
+    def is_used_for_a_while(
+        self, days: list[tuple[str, float, float]], backs: set[int], limit: int
+    ) -> None:
+        """It is written, more or less often; its owner renews its head as it does."""
+        for kind, skew, passed in days:
+            getattr(self, kind)(skew)
+            self.renews()
+            self.clock.advance(hours=passed)
+        self.asks_for_the_head()
+        self.tabs_come_back(backs, limit)
+
     def acquires(self, skew: float) -> None:
         epoch = self.view.epoch + 1
         starts, last_seq = self.view.next_epoch_starts(), self.view.last_seq
         common = self.common(skew) | {"writer": f"edge-{epoch}", "last_seq": last_seq}
         self.put(Acquire(epoch=epoch, epoch_starts=starts, **common))
 
-    @rule(count=st.integers(1, 3), skew=skews)
-    def writes(self, count: int, skew: float) -> None:
+    def writes(self, skew: float) -> None:
         view = self.view
-        seqs = range(view.last_seq + 1, view.last_seq + 1 + count)
+        seqs = range(view.last_seq + 1, view.last_seq + 3)
         run = tuple(Event(view.epoch, seq, "token", f'{{"text":"{seq}"}}') for seq in seqs)
         common = self.common(skew) | {"writer": view.holder, "last_seq": run[-1].seq}
         slot = view.acquire_slot
         self.put(Events(epoch=view.epoch, acquire_slot=slot, events=run, **common))
 
-    @rule(skew=skews)
-    def somebody_cancels(self, skew: float) -> None:
+    def cancels(self, skew: float) -> None:
         common = self.common(skew) | {"writer": "edge-z", "last_seq": self.view.last_seq}
         self.put(Cancel(epoch=self.view.epoch, turn_id="t1", **common))
 
-    @rule()
-    def the_owner_renews(self) -> None:
+    def renews(self) -> None:
         """It makes the head last longer, unless it is gone already."""
         renewal = Renewal(self.view.epoch, self.view.last_slot, "t1", "running")
         self.do(self.journal.renew(SESSION, renewal))
         if self.head_until > self.clock.ms:
             self.head_until = max(self.head_until, self.clock.ms + HEAD_MS)
 
-    @rule(passed=hours)
-    def time_passes(self, passed: float) -> None:
+    @rule(passed=st.sampled_from([1.0, 5.0, 5.0, 25.0, 100.0]))
+    def is_left_alone(self, passed: float) -> None:
         self.clock.advance(hours=passed)
 
     @rule()
@@ -113,8 +126,9 @@ class RetentionMachine(RuleBasedStateMachine):
 
     # --- readers ----------------------------------------------------------------------------------
 
-    @rule(after=st.integers(0, 12), limit=pages)
-    def reads(self, after: int, limit: int) -> None:
+    @rule(back=st.integers(0, 12), limit=pages)
+    def reads(self, back: int, limit: int) -> None:
+        after = max(self.view.last_slot - back, 0)
         page = self.do(self.journal.read(SESSION, after, limit))
         rest = [record for record in self.live if record.slot > after]
         assert list(page.records) == rest[:limit]
@@ -122,8 +136,9 @@ class RetentionMachine(RuleBasedStateMachine):
         slots = [record.slot for record in page.records]
         assert slots == list(range(slots[0], slots[0] + len(slots))) if slots else True
 
-    @rule(seq=st.integers(1, 20))
-    def locates(self, seq: int) -> None:
+    @rule(back=st.integers(-1, 20))
+    def locates(self, back: int) -> None:
+        seq = max(self.view.last_seq - back, 1)
         found = next((record.slot for record in self.live if record.last_seq >= seq), None)
         assert self.do(self.journal.locate(SESSION, seq)) == found
 
@@ -139,15 +154,13 @@ class RetentionMachine(RuleBasedStateMachine):
             with pytest.raises(SlotTaken):
                 self.do(self.journal.append(SESSION, [self.live[slot]]))
 
-    @rule(number=st.integers(0, 20), limit=pages)
-    def comes_back(self, number: int, limit: int) -> None:
-        """With the id of any event that ever was."""
+    @rule(backs=tabs, limit=pages)
+    def tabs_come_back(self, backs: set[int], limit: int) -> None:
+        """With nothing, or with the id of any event that ever was."""
         events = [e for r in self.written if isinstance(r, Events) for e in r.events]
-        cursor = START
-        if number and events:
-            event = events[min(number, len(events)) - 1]
-            cursor = Cursor(event.epoch, event.seq)
-        self.do(self.resume(cursor, limit))
+        ids = [Cursor(event.epoch, event.seq) for event in events]
+        for back in sorted(backs):
+            self.do(self.resume(ids[-back] if back <= len(ids) else START, limit))
 
     async def resume(self, cursor: Cursor, limit: int) -> None:
         view = await self.read_all(limit)

@@ -108,7 +108,7 @@ class StreamMachine(RuleBasedStateMachine):
     ) -> None:
         """Put a block on the wire, as something between the edge and the browser may rewrite it."""
         lines = frame.split(b"\n")
-        assert lines[-2:] == [b"", b""], "a block ends with an empty line, and only there"
+        assert lines[-2:] == [b"", b""] and all(lines[:-2]), "one block, and all of it"
         if 0 < comment_after < len(lines) - 1:
             lines.insert(comment_after, b": a proxy is alive")
             self.comments += 1
