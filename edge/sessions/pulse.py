@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextvars import Context
+from contextvars import copy_context
 
 TICK_SECONDS = 1.0
 
@@ -18,6 +18,7 @@ class Pulse:
     def __init__(self, beat: Callable[[], None]) -> None:
         self._beat = beat
         self._handle: asyncio.TimerHandle | None = None
+        self._home = copy_context()
 
     def start(self) -> None:
         if self._handle is None:
@@ -31,7 +32,7 @@ class Pulse:
     def _schedule(self) -> None:
         loop = asyncio.get_running_loop()
         # Not in the context of the request that happened to be the first: it would be kept for ever.
-        self._handle = loop.call_later(TICK_SECONDS, self._ring, context=Context())
+        self._handle = loop.call_later(TICK_SECONDS, self._ring, context=self._home)
 
     def _ring(self) -> None:
         self._schedule()

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine
-from contextvars import Context
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -35,13 +35,15 @@ class Services:
     chance: random.Random
     writer: str
     """UUID of this process, new at every start: what records say of who wrote them."""
+    _home: Context = field(default_factory=copy_context)
+    """What the process was in when it was put together: no request yet."""
     _tasks: dict[asyncio.Task[Any], None] = field(default_factory=dict)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run ``work`` as an application task: no request's end can cancel it."""
-        # In a context of its own: a copy of the caller's would keep the request that a web framework
-        # has put there, with its body and its connection, for as long as the turn runs.
-        task = asyncio.get_running_loop().create_task(work, context=Context())
+        # In the process's own context: a copy of the caller's would keep the request that a web
+        # framework has put there, with its body and its connection, for as long as the turn runs.
+        task = asyncio.get_running_loop().create_task(work, context=self._home.copy())
         self._tasks[task] = None
         task.add_done_callback(self._done)
         return task

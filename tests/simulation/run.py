@@ -80,7 +80,7 @@ def run_seed(seed: int) -> Outcome:
                 int(loop.time()),
             )
         finally:
-            _clear_away(loop)
+            clear_away(loop)
     return outcome
 
 
@@ -128,7 +128,7 @@ def _no_collections() -> Iterator[None]:
         gc.enable()
 
 
-def _clear_away(loop: SimulatedLoop) -> None:
+def clear_away(loop: SimulatedLoop) -> None:
     """End every task, also those of dead processes; nothing is judged any more."""
     loop.set_exception_handler(lambda _loop, _context: None)
     for process in loop.processes:
