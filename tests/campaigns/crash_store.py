@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from edge.core.event import TOOL_START, TURN_START, Event
 from edge.core.log import AnyRecord, Cancel, Events
@@ -74,10 +74,14 @@ class Witness:
     def __init__(self, inner: Journal, seen: Seen) -> None:
         self._inner = inner
         self._seen = seen
+        self._sent: dict[asyncio.Task[Any], None] = {}
 
-    async def _ask(self, call: Awaitable[T]) -> T:
-        with real_io():
-            return await call
+    async def _ask(self, call: Coroutine[Any, Any, T]) -> T:
+        """Send a call, which is then on its way whatever becomes of its sender."""
+        sent = asyncio.get_running_loop().create_task(_answered(call))
+        self._sent[sent] = None
+        sent.add_done_callback(self._sent.pop)
+        return await asyncio.shield(sent)
 
     async def create_session(self, session_id: str, owner: str) -> None:
         await self._ask(self._inner.create_session(session_id, owner))
@@ -121,7 +125,13 @@ class Witness:
         await self._ask(self._inner.check())
 
     async def close(self) -> None:
+        await asyncio.gather(*self._sent, return_exceptions=True)
         await self._ask(self._inner.close())
+
+
+async def _answered(call: Coroutine[Any, Any, T]) -> T:
+    with real_io():
+        return await call
 
 
 @dataclass(frozen=True, slots=True)
