@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.campaigns.crash_points import crash_points
 from tests.campaigns.kill import kill
 from tests.campaigns.network import network
 from tests.campaigns.outage import outage
 from tests.campaigns.pause import pause
-from tests.campaigns.plan import Plan
+from tests.campaigns.plan import STORES, Plan
 from tests.campaigns.roll import roll
 from tests.campaigns.simulated import simulated
 from tests.campaigns.tally import Tally
@@ -65,16 +66,31 @@ async def _mutants(_plan: Plan) -> Found:
     return Found(notes=[note], failures=[fate.name for fate in fates if not fate.found])
 
 
-def _dealt(campaign: Callable[[Plan], Awaitable[Sequence[Tally]]]) -> Run:
-    """Return a campaign that deals its cycles out to every store and mode."""
+Part = Callable[[Plan], Awaitable[Sequence[Tally]]]
+
+
+def _in_turn(campaign: Part) -> Run:
+    """Return a campaign that deals its cycles out to every store and mode, one after the other."""
 
     async def run(plan: Plan) -> Found:
-        tallies: list[Tally] = []
-        for part in plan.dealt():
-            tallies += await campaign(part)
-        return Found(tallies)
+        return Found(await _one_by_one(campaign, plan.dealt()))
 
     return run
+
+
+def _side_by_side(campaign: Part) -> Run:
+    """The same, with both stores at a time: for what does not mind the company."""
+
+    async def run(plan: Plan) -> Found:
+        stores = [[part for part in plan.dealt() if part.store == name] for name in STORES]
+        found = await asyncio.gather(*(_one_by_one(campaign, parts) for parts in stores))
+        return Found([tally for tallies in found for tally in tallies])
+
+    return run
+
+
+async def _one_by_one(campaign: Part, plans: Sequence[Plan]) -> list[Tally]:
+    return [tally for plan in plans for tally in await campaign(plan)]
 
 
 async def _outage(plan: Plan) -> Found:
@@ -90,9 +106,10 @@ async def _outage(plan: Plan) -> Found:
 CAMPAIGNS: Mapping[str, Campaign] = {
     "sim": Campaign(_sim, 10_000, stores=False),
     "mutants": Campaign(_mutants, 1, stores=False),
-    "kill": Campaign(_dealt(kill), 1_000),
-    "pause": Campaign(_dealt(pause), 200),
-    "roll": Campaign(_dealt(roll), 100),
+    "kill": Campaign(_side_by_side(kill), 1_000),
+    "pause": Campaign(_side_by_side(pause), 200),
+    "roll": Campaign(_in_turn(roll), 100),
     "outage": Campaign(_outage, 8),
-    "network": Campaign(_dealt(network), 4),
+    "crash-points": Campaign(_side_by_side(crash_points), 4),
+    "network": Campaign(_side_by_side(network), 4),
 }

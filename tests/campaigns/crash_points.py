@@ -147,7 +147,7 @@ def _row(plan: Plan) -> Tally:
         part = enumerate_points(Turn(stores=stores, mode=plan.mode, plot=plot))
         plan.tell(f"{plan.name}: a turn that {plot}: {dict(part.points)}")
         whole.add(part)
-    fault = f"each of {whole.points.total()} awaited calls, failed in {len(FAULTS)} ways"
-    row = Tally(plan.name, fault, count=whole.histories, histories=whole.histories)
+    fault = f"each of {whole.points.total()} calls fails in {len(FAULTS)} ways ({plan.name})"
+    row = Tally("crash points", fault, count=whole.histories, histories=whole.histories)
     row.accuse(whole.found)
     return row

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from tests.faults.scene import Scene, Store
 from tests.support.firestore_emulator import fresh_project
@@ -18,6 +18,7 @@ from tests.support.processes import Crew
 
 StoreName = Literal["sqlite", "firestore"]
 Mode = Literal["hold", "suspend"]
+STORES: Sequence[StoreName] = get_args(StoreName)
 
 SHARES: Sequence[tuple[StoreName, Mode, float]] = (
     ("sqlite", "hold", 0.4),
