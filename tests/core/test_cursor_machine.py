@@ -106,7 +106,8 @@ class CursorMachine(RuleBasedStateMachine):
         self.tabs = [Tab() for _ in range(TABS)]
         self.log.acquire("edge-0")
         self.owner = Edge().reads_on(self.log, 0)
-        self.follower = self.sleeper = self.owner
+        self.sleeper = self.owner
+        self.follower = Edge().reads_on(self.log, 0)
         self.the_owner_works(shown=3, committed=1, ends="")
         for number in range(TABS):
             self.comes_back(number, "owner", 1)
@@ -139,8 +140,10 @@ class CursorMachine(RuleBasedStateMachine):
             self.log.acquire("died at once")
         self.log.acquire(f"edge-{self.log.view.epoch}")
         self.sleeper = self.owner
-        taker = self.follower if by_follower and self.follower is not self.owner else Edge()
+        taker = self.follower if by_follower else Edge()
         self.owner = taker.reads_on(self.log, self.expired)
+        if by_follower:
+            self.follower = Edge().reads_on(self.log, self.expired)
 
     @rule(share=st.sampled_from([0.1, 0.2, 0.5, 1.0]))
     def old_records_expire(self, share: float) -> None:
@@ -235,8 +238,8 @@ class CursorMachine(RuleBasedStateMachine):
         if cursor == START:
             return Attachment(begin)
         if cursor.epoch == 0:  # all that it has was told to it as a position
-            assert cursor.seq <= last_seq
-            kept = cursor.seq >= floor
+            assert cursor.seq <= last_seq or edge is self.sleeper
+            kept = floor <= cursor.seq <= last_seq
             return Attachment(cursor) if kept else Attachment(begin, Reset("unknown", floor + 1))
         if cursor.seq < floor:
             return Attachment(begin, Reset(edge.floor_reason, floor + 1))

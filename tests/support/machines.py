@@ -1,6 +1,6 @@
 """How long the state machines run: a little in every test run, as long as asked for in a campaign.
 
-Knows nothing of any machine. In a test run the examples are the same each time, so that a failure is somebody's
+Knows nothing of any machine. In a test run the examples are the same for the same code, so that a failure is somebody's
 change; a campaign draws new ones: ``MACHINE_EXAMPLES=20000 pytest -o timeout=0 tests/core/test_cursor_machine.py``.
 """
 
