@@ -184,9 +184,11 @@ class Campaign:
         """An owner that is told to stop commits all that it has shown, and waits for running tools."""
         if {"rewind", "reset"} & {*browser.told}:
             self._accuse(f"an orderly stop took back what was shown: {browser.told}")
-        ends = [json.loads(e.data)["outcome"] for e in history.events() if e.type == TOOL_END]
-        if "unknown" in ends:
-            self._accuse("nobody knows whether a tool acted, after an orderly stop")
+        ends = [json.loads(event.data) for event in history.events() if event.type == TOOL_END]
+        for end in ends:
+            # A stop by its user may well cut a tool short.
+            if end["outcome"] == "unknown" and end["turn_id"] not in history.cancels:
+                self._accuse(f"an orderly stop left a tool's outcome unknown: {end}")
 
 
 def _shows_the_end(browser: Browser, turn_id: str) -> bool:
