@@ -75,16 +75,10 @@ class Visit:
     """Where the log ends, once the user has left."""
     failures: list[str] = field(default_factory=list)
 
-    def shown(self, client: Client) -> Callable[[], bool]:
-        """Return whether a client shows the end of the log, as a question to ask again."""
-
-        def ask() -> bool:
-            screen = client.screen
-            return (
-                self.last_seq is not None and screen[-1:] != [] and screen[-1].seq >= self.last_seq
-            )
-
-        return ask
+    def shown(self, client: Client) -> bool:
+        """Whether the user has left, and a client shows the end of the log."""
+        newest = client.screen[-1:]
+        return self.last_seq is not None and bool(newest) and newest[0].seq >= self.last_seq
 
     async def history(self) -> History:
         """Return what is known of the session."""
@@ -139,18 +133,21 @@ class Crowd:
             await self._judge(visit)
 
     async def _arrive(self) -> Visit:
-        """Open a session at any edge that answers."""
+        """Open a session at any edge. Raises ``TimeoutError`` if none answers: then nothing is up."""
         chance = random.Random(self.chance.random())
-        while True:
-            with suppress(OSError, h11.RemoteProtocolError, TimeoutError):
-                answer = await post(chance.choice(self.scene.ports), "/v1/sessions", {})
-                if answer.status == 201:
-                    break
-            await asyncio.sleep(POLL_SECONDS)
-        session_id = answer.json["session_id"]
+        async with asyncio.timeout(SILENCE_SECONDS):
+            while (session_id := await self._try_session(chance)) is None:
+                await asyncio.sleep(POLL_SECONDS)
         tabs = [Client(session_id) for _ in range(self.tabs)]
         user = Guest(self.scene, chance, Client(session_id))
         return Visit(user, tabs, Client(session_id))
+
+    async def _try_session(self, chance: random.Random) -> str | None:
+        with suppress(OSError, h11.RemoteProtocolError, TimeoutError):
+            answer = await post(chance.choice(self.scene.ports), "/v1/sessions", {})
+            if answer.status == 201:
+                return str(answer.json["session_id"])
+        return None
 
     async def _stay(self, visit: Visit, over: asyncio.Event) -> None:
         for _ in range(TURNS):
@@ -161,7 +158,7 @@ class Crowd:
         await self._follow(visit.newcomer, visit)
 
     async def _follow(self, client: Client, visit: Visit) -> None:
-        await follow(self.scene, visit.user.chance, client, visit.shown(client))
+        await follow(self.scene, visit.user.chance, client, lambda: visit.shown(client))
 
     async def _judge(self, visit: Visit) -> None:
         history = await visit.history()
@@ -169,7 +166,7 @@ class Crowd:
         session_id = visit.user.client.session_id
         if found:
             kept = self.scene.crew.folder / f"violated-{session_id}.txt"
-            kept.write_text(pformat((found, visit, history), width=160))
+            kept.write_text(pformat((found, history), width=160))
         self.tally.histories += 1
         self.tally.accuse(Violation(v.kind, f"{session_id}: {v.text}") for v in found)
         self.tally.takeover_seconds += takeovers(history, visit.user.client, self.killed_at)

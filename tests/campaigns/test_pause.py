@@ -15,7 +15,7 @@ CYCLES = 20
 
 
 @pytest.mark.proves("S41", "S42", "P-HTTP-5", "P-HTTP-11", "P-SSE-6", "P-EVT-1", "P-EVT-4")
-@pytest.mark.proves("P-LOG-12", "P-RES-2", "P-RUN-3", "P-RUN-6")
+@pytest.mark.proves("P-LOG-12", "P-RUN-6")
 async def test_edges_that_slept_through_a_take_over_break_no_promise(dealt: Dealt) -> None:
     for (row,) in await asyncio.gather(*map(pause, dealt(CYCLES))):
         assert row.clean, row.told
