@@ -64,15 +64,17 @@ class Browser(Client):
         while not over(self):
             if monotonic() > deadline:
                 return False
-            await self._connect(balancer, over)
+            await self._connect(balancer)
             if not over(self):
                 await pass_time(self.retry_ms / 1000)
         return True
 
-    async def _connect(self, balancer: Balancer, over: Moment) -> None:
+    async def _connect(self, balancer: Balancer) -> None:
         for port in balancer.choices():
             try:
-                await self.watch(port, over)
+                await self.watch(
+                    port
+                )  # to its own end: to look at each event would cost the measurement
             except ConnectionRefusedError:
                 continue
             except (OSError, h11.RemoteProtocolError, TimeoutError):

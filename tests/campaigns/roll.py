@@ -153,8 +153,9 @@ class Campaign:
         await following
 
     async def _follow(self, browser: Browser, turn_id: str, balancer: Balancer) -> None:
-        def has_ended(client: object) -> bool:
-            return browser.heard_here > 0 and _shows_the_end(browser, turn_id)
+        def has_ended(_client: object) -> bool:
+            last = browser.screen[-1:]
+            return bool(last) and last[0].type in TERMINAL and turn_id in last[0].data
 
         if not await browser.follow_behind(balancer, seconds=TURN_SECONDS, done=has_ended):
             self._accuse(f"{turn_id} never ended: {browser.types[-3:]} {browser.told}")
@@ -189,11 +190,6 @@ class Campaign:
             # A stop by its user may well cut a tool short.
             if end["outcome"] == "unknown" and end["turn_id"] not in history.cancels:
                 self._accuse(f"an orderly stop left a tool's outcome unknown: {end}")
-
-
-def _shows_the_end(browser: Browser, turn_id: str) -> bool:
-    last = browser.screen[-1:]
-    return bool(last) and last[0].type in TERMINAL and turn_id in last[0].data
 
 
 @dataclass(frozen=True, slots=True)
