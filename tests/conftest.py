@@ -4,5 +4,6 @@ from __future__ import annotations
 
 pytest_plugins = [
     "tests.support.firestore_emulator",
+    "tests.support.not_run_plugin",
     "tests.support.requirements_plugin",
 ]

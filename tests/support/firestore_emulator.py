@@ -1,8 +1,8 @@
-"""A pytest plugin: finds and runs the official Firestore emulator, and says so where there is none.
+"""A pytest plugin: finds and runs the official Firestore emulator.
 
 The fixture ``emulator`` is the ``host:port`` of one emulator for the whole session; each test takes
 a project id of its own from ``fresh_project``, which isolates it. Where no emulator is found the
-tests that ask for it are skipped, and the terminal summary says that they were NOT RUN.
+tests that ask for it are skipped, and ``not_run_plugin`` says so.
 
 Looked for in this order: ``FIRESTORE_EMULATOR_HOST`` (one that runs already),
 ``FIRESTORE_EMULATOR_JAR``, the Google Cloud SDK's folder, the Firebase CLI's cache.
@@ -129,15 +129,6 @@ def find_jar() -> Path | None:
     cached = sorted(_FIREBASE_CACHE.expanduser().glob("cloud-firestore-emulator-v*.jar"))
     candidates = [Path(named)] if named else [_SDK_JAR, *reversed(cached)]
     return next((jar for jar in candidates if jar.is_file()), None)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in the summary that the emulator's tests did not run, if so."""
-    skipped = terminalreporter.getreports("skipped")
-    count = sum(NOT_RUN in str(report.longrepr) for report in skipped)
-    if count:
-        line = f"Firestore emulator: {count} tests were NOT RUN: {NOT_RUN}"
-        terminalreporter.write_line(line, red=True, bold=True)
 
 
 def _free_port() -> int:
