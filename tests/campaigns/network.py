@@ -30,7 +30,7 @@ async def network(plan: Plan) -> list[Tally]:
 def rows_of(episodes: Iterable[Episode], name: str) -> Iterable[Tally]:
     """Yield what each episode adds to its row. Whoever waited in vain counts as a broken promise."""
     for episode in episodes:
-        row = Tally("network", f"{episode.name} ({name})", count=1)
+        row = Tally("network", f"{episode.name} ({name})", count=int(episode.staged))
         for history in episode.histories:
             row.judge(history)
         row.accuse(Violation(Kind.OTHER, failure) for failure in episode.failures)

@@ -20,6 +20,14 @@ def test_each_trouble_on_each_link_has_its_row() -> None:
     ]
 
 
+def test_a_trouble_that_ended_no_connection_though_it_should_was_not_staged() -> None:
+    histories = [History(records=[])]
+    [row] = rows_of([Episode(LinkName.STORE, "down", 0, histories)], "Firestore, hold")
+    assert not row.clean
+    [row] = rows_of([Episode(LinkName.STORE, "latency", 0, histories)], "Firestore, hold")
+    assert row.clean
+
+
 def test_a_turn_that_never_ends_is_a_broken_promise() -> None:
     episode = Episode(LinkName.STORE, "down", 1, [], ["the turn never ended"])
     [row] = rows_of([episode], "Firestore, hold")

@@ -89,6 +89,11 @@ class Episode:
     def name(self) -> str:
         return f"{self.trouble} between {self.link.value}"
 
+    @property
+    def staged(self) -> bool:
+        """Whether it did what it is there for, as far as that can be seen."""
+        return self.ended > 0 or not TROUBLES[self.trouble].ends
+
 
 async def every_trouble(scene: Scene, chance: random.Random) -> list[Episode]:
     """Stage all of them on every link; as many at once as there are nodes, as each has one to itself."""
@@ -101,8 +106,8 @@ async def every_trouble(scene: Scene, chance: random.Random) -> list[Episode]:
         episode = Episode(link, name, 0, [])
         try:
             episode = await suffer(scene, node, link, name, dice)
-        except* AssertionError as group:
-            episode.failures.extend(map(str, group.exceptions))
+        except* AssertionError as failed:
+            episode.failures.extend(map(str, failed.exceptions))
         free.put_nowait(node)
         return episode
 
