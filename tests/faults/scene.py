@@ -10,7 +10,7 @@ import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from edge.journal.firestore import FirestoreJournal
 from edge.journal.sqlite import SqliteJournal
 from edge.ports import Journal
 from tests.faults.client import Client
-from tests.support.history import ClientLog, History, violations
+from tests.support.history import History, violations
 from tests.support.http_client import Answer, post
 from tests.support.processes import Child, Crew
 from tests.support.tcp_proxy import TcpProxy
@@ -218,16 +218,19 @@ class Scene:
         records = await self.store.records(session_id)
         return [e for record in records if isinstance(record, Events) for e in record.events]
 
-    async def judge(self, *clients: Client, ended: bool = True, **acknowledged: Any) -> History:
-        """Assert that the history of the clients' one session breaks no promise."""
+    async def history(self, *clients: Client, **acknowledged: Any) -> History:
+        """Return all that is known of the clients' one session; ``acknowledged`` is what was answered 202."""
         (session_id,) = {client.session_id for client in clients}
-        logs: Sequence[ClientLog] = [client.log for client in clients]
-        history = History(
+        return History(
             records=await self.store.records(session_id),
-            clients=logs,
+            clients=[client.log for client in clients],
             rows=self.rows(session_id),
             **acknowledged,
         )
+
+    async def judge(self, *clients: Client, ended: bool = True, **acknowledged: Any) -> History:
+        """Assert that the history of the clients' one session breaks no promise."""
+        history = await self.history(*clients, **acknowledged)
         found = violations(history)
         assert not found, "\n".join(map(str, found))
         if ended:

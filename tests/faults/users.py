@@ -81,14 +81,7 @@ class User:
 
     async def history(self) -> History:
         """Return all that is known of this user's session."""
-        session_id = self.client.session_id
-        return History(
-            records=await self.scene.store.records(session_id),
-            clients=[self.client.log],
-            rows=self.scene.rows(session_id),
-            posts=self.posts,
-            cancels=self.cancels,
-        )
+        return await self.scene.history(self.client, posts=self.posts, cancels=self.cancels)
 
     async def _ask(self, key: str) -> str:
         """Post until somebody answers; the key makes that safe."""
