@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 from edge.core.control import Reset, ResetReason, Rewind
 from edge.core.cursor import START, Cursor
 from edge.core.event import Draft, Event
-from edge.core.log import EPOCH_STARTS_KEPT, Events, LogView
+from edge.core.log import EPOCH_STARTS_KEPT, Acquire, Events, LogView
 from edge.core.replay import Attachment, Served, decide_attach
 from tests.core.log_builder import LogBuilder, numbered
 from tests.core.samples import custom, done, start, token
@@ -145,10 +145,14 @@ class CursorMachine(RuleBasedStateMachine):
         if by_follower:
             self.follower = Edge().reads_on(self.log, self.expired)
 
-    @rule(share=st.sampled_from([0.1, 0.2, 0.5, 1.0]))
-    def old_records_expire(self, share: float) -> None:
+    @rule(share=st.sampled_from([0.1, 0.2, 0.5, 1.0]), names_epochs=st.booleans())
+    def old_records_expire(self, share: float, names_epochs: bool) -> None:
         """Never the last one: of a session without a log nothing is served."""
-        self.expired += math.ceil(share * (len(self.log.records) - 1 - self.expired))
+        gone = self.expired + math.ceil(share * (len(self.log.records) - 1 - self.expired))
+        if names_epochs:  # what is left begins with a record that knows what was before
+            acquires = [n for n, r in enumerate(self.log.records) if isinstance(r, Acquire)]
+            gone = max(n for n in acquires if n <= gone)
+        self.expired = max(self.expired, gone)
 
     def show(self, edge: Edge, count: int) -> None:
         for _ in range(count):
