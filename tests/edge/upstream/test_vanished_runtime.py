@@ -31,7 +31,7 @@ SILENCE_SECONDS = 10 * PATIENCE_SECONDS
 """After which an attempt counts as dead by itself."""
 
 _SERVER_OPTIONS = (
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", PING_MS // 10),
+    ("grpc.http2.min_ping_interval_without_data_ms", PING_MS // 10),
     ("grpc.http2.max_ping_strikes", 0),
 )
 
