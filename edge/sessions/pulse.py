@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextvars import copy_context
 
 TICK_SECONDS = 1.0
+Later = Callable[[float, Callable[[], object]], asyncio.TimerHandle]
+"""Calls back after so many seconds."""
 
 
 class Pulse:
     """Calls ``beat`` once per ``TICK_SECONDS`` until stopped."""
 
-    def __init__(self, beat: Callable[[], None]) -> None:
+    def __init__(self, beat: Callable[[], None], later: Later) -> None:
         self._beat = beat
+        self._later = later
         self._handle: asyncio.TimerHandle | None = None
-        self._home = copy_context()
 
     def start(self) -> None:
         if self._handle is None:
@@ -30,9 +31,7 @@ class Pulse:
             self._handle = None
 
     def _schedule(self) -> None:
-        loop = asyncio.get_running_loop()
-        # Not in the context of the request that happened to be the first: it would be kept for ever.
-        self._handle = loop.call_later(TICK_SECONDS, self._ring, context=self._home)
+        self._handle = self._later(TICK_SECONDS, self._ring)
 
     def _ring(self) -> None:
         self._schedule()

@@ -76,7 +76,7 @@ class Registry:
         self._loading: dict[str, asyncio.Task[Room]] = {}
         self._opening: set[asyncio.Task[Viewer | None]] = set()
         self._agents: frozenset[str] = frozenset()
-        self._pulse = Pulse(self._beat)
+        self._pulse = Pulse(self._beat, self._services.later)
         self.draining = False
 
     # --- sessions -------------------------------------------------------------------------------------

@@ -48,6 +48,10 @@ class Services:
         task.add_done_callback(self._done)
         return task
 
+    def later(self, seconds: float, call: Callable[[], object]) -> asyncio.TimerHandle:
+        """Call back after a while, in the process's own context, as ``spawn`` runs its tasks."""
+        return asyncio.get_running_loop().call_later(seconds, call, context=self._home)
+
     async def complete(self, work: Coroutine[Any, Any, T]) -> T:
         """Run ``work`` to its end even if the caller goes away, and return what it returns."""
         return await asyncio.shield(self.spawn(work))

@@ -39,8 +39,7 @@ class Unwatched:
         ends = turn is not None and not turn.finished and turn.on_disconnect == "cancel"
         if ends and self._unwatched():
             seconds = self._services.settings.disconnect_grace_seconds
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(
+            self._timer = self._services.later(
                 seconds, lambda: self._services.spawn(self._judge(session))
             )
 
