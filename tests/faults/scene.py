@@ -14,8 +14,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
+from edge.core.errors import JournalUnavailable
 from edge.core.event import TERMINAL, Event
 from edge.core.log import AnyRecord, Events
 from edge.journal.firestore import FirestoreJournal
@@ -24,7 +26,7 @@ from edge.ports import Journal
 from tests.faults.client import Client
 from tests.support.history import History, violations
 from tests.support.http_client import Answer, post
-from tests.support.processes import Child, Crew
+from tests.support.processes import POLL_SECONDS, Child, Crew
 from tests.support.tcp_proxy import TcpProxy
 
 Shape = Literal["own", "shared"]
@@ -39,6 +41,9 @@ QUICK = {
 }
 """Timings as short as their relations allow, so that a take-over takes seconds."""
 AGENTS = "agent_runtime.demo:script,agent_runtime.demo:assistant"
+
+READ_SECONDS = 60.0
+"""Longer than any edge is stopped in the middle of a write."""
 
 
 class WallClock:
@@ -67,7 +72,18 @@ class Store:
         }
 
     async def records(self, session_id: str) -> list[AnyRecord]:
-        """Return a session's whole log."""
+        """Return a session's whole log, once the store can be read."""
+        deadline = monotonic() + READ_SECONDS
+        while True:
+            try:
+                return await self._read(session_id)
+            except (
+                JournalUnavailable
+            ):  # a store that is busy, or held by who was stopped in a write
+                assert monotonic() < deadline, "the store cannot be read"
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def _read(self, session_id: str) -> list[AnyRecord]:
         journal = await self._open()
         try:
             return list((await journal.read(session_id, 0, 100_000)).records)
