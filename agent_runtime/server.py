@@ -36,9 +36,11 @@ OPTIONS = (
     # gRPC ignores names that it does not know: this one lacks the ``recv`` of its C macro.
     ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
-    # The server probes too: a client that vanished must not keep a turn alive unread.
+    # The server probes too: a client that vanished must not keep a turn alive unread. The first
+    # time-out is TCP's, the second that of a peer whose wire still acknowledges.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.ping_timeout_ms", 10_000),
     ("grpc.http2.max_pings_without_data", 0),
     # Two processes on one port would each get half of the acknowledgements.
     ("grpc.so_reuseport", 0),

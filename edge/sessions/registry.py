@@ -108,10 +108,12 @@ class Registry:
     async def start_turn(self, uid: str, session_id: str, request: TurnRequest) -> TurnStarted:
         """Start a turn, idempotently; returns once it is durable."""
         self._refuse_when_draining()
-        await self._check_agent(request.agent)
-        return await self._carry_out(
-            uid, session_id, lambda room: commands.start_turn(room, request)
-        )
+
+        async def start(room: Room) -> TurnStarted:
+            await self._check_agent(request.agent)
+            return await commands.start_turn(room, request)
+
+        return await self._carry_out(uid, session_id, start)
 
     async def _check_agent(self, name: str) -> None:
         """Refuse an agent that the runtime does not run; ask it only about a name that is new."""

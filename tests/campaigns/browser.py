@@ -72,9 +72,8 @@ class Browser(Client):
     async def _connect(self, balancer: Balancer) -> None:
         for port in balancer.choices():
             try:
-                await self.watch(
-                    port
-                )  # to its own end: to look at each event would cost the measurement
+                # To its own end: to look at each event would cost the measurement.
+                await self.watch(port)
             except ConnectionRefusedError:
                 continue
             except (OSError, h11.RemoteProtocolError, TimeoutError):

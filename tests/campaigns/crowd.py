@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pprint import pformat
-from time import monotonic
 
 import h11
 
@@ -24,51 +23,20 @@ from edge.core.log import Acquire, Events
 from tests.campaigns.tally import Tally
 from tests.faults.client import Client
 from tests.faults.scene import Scene
-from tests.faults.users import User
+from tests.faults.users import SILENCE_SECONDS, User, follow
 from tests.support.history import Heard, History, Kind, Violation, violations
 from tests.support.http_client import post
 from tests.support.processes import POLL_SECONDS
 
 TURNS = 10
 """A user's; whoever takes a session over reads its whole log, so a log is kept to a sane length."""
-SILENCE_SECONDS = 60.0
-"""Several take-overs in a row, each of whose owners died before it said anything."""
-
-
-async def follow(
-    scene: Scene, chance: random.Random, client: Client, done: Callable[[], bool]
-) -> None:
-    """Come back to any edge, again and again, until it is done.
-
-    Raises:
-        AssertionError: nothing came for ``SILENCE_SECONDS``, over however many connections.
-    """
-    began = monotonic()
-    while not done():
-        with suppress(TimeoutError):
-            async with asyncio.timeout(SILENCE_SECONDS):
-                await client.try_watch(chance.choice(scene.ports))
-        silent_since = max([began, *client.heard_at[-1:]])
-        silence = monotonic() - silent_since
-        assert silence < SILENCE_SECONDS, f"{silence:.0f} s of silence after {client.types[-5:]}"
-        await asyncio.sleep(POLL_SECONDS)
-
-
-class Guest(User):
-    """A user who goes by silence."""
-
-    async def _follow(self, turn_id: str) -> None:
-        def seen() -> bool:
-            return self._has_seen_the_end(turn_id)
-
-        await follow(self.scene, self.chance, self.client, seen)
 
 
 @dataclass(slots=True)
 class Visit:
     """One session, with its user and whoever else looks at it."""
 
-    user: Guest
+    user: User
     tabs: list[Client]
     newcomer: Client
     last_seq: int | None = None
@@ -110,8 +78,8 @@ class Crowd:
     tell: Callable[[str], None]
     tabs: int = 0
     """How many tabs look on beside a user's own."""
-    killed_at: dict[str, float] = field(default_factory=dict)
-    """When processes were killed, by the names they wrote by: for the time until they are replaced."""
+    struck_at: dict[str, float] = field(default_factory=dict)
+    """When edges were killed or stopped, by the names they write by: for the time until they are replaced."""
 
     async def work(self, size: int, over: asyncio.Event) -> None:
         """Keep so many users at work until it is over, and each has its last answer."""
@@ -139,7 +107,7 @@ class Crowd:
             while (session_id := await self._try_session(chance)) is None:
                 await asyncio.sleep(POLL_SECONDS)
         tabs = [Client(session_id) for _ in range(self.tabs)]
-        user = Guest(self.scene, chance, Client(session_id))
+        user = User(self.scene, chance, Client(session_id))
         return Visit(user, tabs, Client(session_id))
 
     async def _try_session(self, chance: random.Random) -> str | None:
@@ -169,14 +137,14 @@ class Crowd:
             kept.write_text(pformat((found, history), width=160))
         self.tally.histories += 1
         self.tally.accuse(Violation(v.kind, f"{session_id}: {v.text}") for v in found)
-        self.tally.takeover_seconds += takeovers(history, visit.user.client, self.killed_at)
+        self.tally.takeover_seconds += takeovers(history, visit.user.client, self.struck_at)
         self.tell(
             f"{self.tally.fault}: {self.tally.count} staged, {self.tally.histories} histories judged, "
             f"{self.tally.found.total()} violations"
         )
 
 
-def takeovers(history: History, client: Client, killed_at: Mapping[str, float]) -> Iterator[float]:
+def takeovers(history: History, client: Client, struck_at: Mapping[str, float]) -> Iterator[float]:
     """Yield, for each owner that was killed in a turn, the seconds until its client heard of a successor.
 
     A successor that was killed before it was heard of does not count: the time runs on until the next.
@@ -187,8 +155,8 @@ def takeovers(history: History, client: Client, killed_at: Mapping[str, float]) 
         if isinstance(record, Events):
             running = record.events[-1].type not in TERMINAL
         elif isinstance(record, Acquire):
-            if running and owner in killed_at:
+            if running and owner in struck_at:
                 later = (at for at, event in heard if event.epoch >= record.epoch)
                 # Whoever lost its lease alive, and was killed afterwards, was not taken over for it.
-                yield from (at - killed_at[owner] for at in [*later][:1] if at > killed_at[owner])
+                yield from (at - struck_at[owner] for at in [*later][:1] if at > struck_at[owner])
             owner = record.writer

@@ -82,7 +82,7 @@ class _Killer:
     def _kill(self, node: Node) -> None:
         writer = node.edge.writer()
         self.scene.nodes.remove(node)
-        self.crowd.killed_at[writer] = monotonic()
+        self.crowd.struck_at[writer] = monotonic()
         node.edge.kill()
         self.crowd.tally.count += 1
         self.restarts.create_task(self._start_again(node))

@@ -22,7 +22,7 @@ from tests.campaigns.tally import Tally
 from tests.faults.client import Moment, saw
 from tests.faults.scene import Node, Scene, Step
 from tests.faults.users import pass_time
-from tests.support.history import History, Kind, Violation
+from tests.support.history import Kind, Violation
 from tests.support.http_client import PATIENCE_SECONDS, Answer, post
 from tests.support.processes import POLL_SECONDS
 from tests.support.toxics import Down
@@ -275,7 +275,7 @@ class Outage:
             tab = sitting.tabs[0]
             if not self._struck(sitting):
                 continue
-            if sitting.phase.writes and "status" not in tab.told and not tab.ends:
+            if sitting.phase.writes and not {"status", "reconnect"} & {*tab.told}:
                 self._accuse(sitting, "its reader was told nothing")
             if sitting.phase.deed is not Deed.NOTHING and not sitting.refused:
                 self._accuse(sitting, "its user was told nothing")
@@ -294,16 +294,11 @@ class Outage:
                 brief = self.seconds < TTL_SECONDS
                 if brief and {"rewind", "reset"} & {*tab.told}:
                     self._accuse(sitting, f"shorter than the lease, and yet {tab.told}")
-            self.tally.judge(await self._history(sitting))
-
-    async def _history(self, sitting: Sitting) -> History:
-        return History(
-            records=await self.scene.store.records(sitting.session_id),
-            clients=[tab.log for tab in sitting.tabs],
-            rows=self.scene.rows(sitting.session_id),
-            posts=sitting.posts,
-            cancels=sitting.cancels,
-        )
+            self.tally.judge(
+                await self.scene.history(
+                    *sitting.tabs, posts=sitting.posts, cancels=sitting.cancels
+                )
+            )
 
 
 async def outage(plan: Plan, seconds: float) -> list[Tally]:

@@ -11,6 +11,7 @@ import asyncio
 import random
 import signal
 from dataclasses import dataclass, field
+from time import monotonic
 
 from tests.campaigns.crowd import Crowd
 from tests.campaigns.plan import Plan
@@ -40,7 +41,7 @@ async def pause(plan: Plan) -> list[Tally]:
         over = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             group.create_task(crowd.work(USERS, over))
-            nights = _Nights(scene, row, plan.cycles, plan.chance(), awake=[*scene.nodes])
+            nights = _Nights(scene, crowd, plan.cycles, plan.chance(), awake=[*scene.nodes])
             await asyncio.gather(*(nights.run() for _ in range(SLEEPERS)))
             over.set()
     return [row]
@@ -51,7 +52,7 @@ class _Nights:
     """What edges sleep through."""
 
     scene: Scene
-    tally: Tally
+    crowd: Crowd
     left: int
     chance: random.Random
     awake: list[Node] = field(default_factory=list)
@@ -71,8 +72,9 @@ class _Nights:
         if noticed:
             self.scene.nodes.remove(node)
         node.edge.signal(signal.SIGSTOP)
+        self.crowd.struck_at[node.edge.writer()] = monotonic()
         await pass_time(float(QUICK["EDGE_TTL_SECONDS"]) + self.chance.uniform(*BEYOND_TTL_SECONDS))
         node.edge.signal(signal.SIGCONT)
         if noticed:
             self.scene.nodes.append(node)
-        self.tally.count += 1
+        self.crowd.tally.count += 1

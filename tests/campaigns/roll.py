@@ -10,7 +10,7 @@ import asyncio
 import json
 import signal
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -58,7 +58,7 @@ class Window:
 
 
 @dataclass(slots=True)
-class Visit:
+class Reader:
     """One session with its one tab, and what was answered."""
 
     browser: Browser
@@ -67,7 +67,7 @@ class Visit:
 
 
 @dataclass(slots=True)
-class Campaign:
+class Rolls:
     """Rolls of one scene."""
 
     scene: Scene
@@ -75,7 +75,7 @@ class Campaign:
     settings: dict[str, str]
     tally: Tally
     over: asyncio.Future[None]
-    visits: list[Visit] = field(default_factory=list)
+    readers: list[Reader] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
     leaving: list[int] = field(default_factory=list)
 
@@ -92,14 +92,16 @@ class Campaign:
         new = await self._replacement(old)
         self.scene.nodes[index] = new
         self.leaving.append(old.port)
-        watching = frozenset(
-            visit.browser.session_id for visit in self.visits if visit.browser.port == old.port
-        )
+        watching = [reader.browser for reader in self.readers if reader.browser.port == old.port]
+        before = _goodbyes(watching)
         leaving = [old.edge] + ([old.runtime] if self.shape == "own" else [])
         await asyncio.gather(*(self._stop(child) for child in leaving))
         self.leaving.remove(old.port)
+        if watching and _goodbyes(watching) == before:
+            self._accuse(f"none of {len(watching)} readers was told to come back")
         await pass_time(SETTLE_SECONDS)
-        self.windows.append(Window(begin, monotonic(), watching))
+        sessions = frozenset(browser.session_id for browser in watching)
+        self.windows.append(Window(begin, monotonic(), sessions))
         self.tally.count += 1
 
     async def _replacement(self, old: Node) -> Node:
@@ -131,25 +133,25 @@ class Campaign:
         steps = WITH_TOOLS if number % TOOL_USERS_EVERY == 0 else STEADY
         while not self.over.done():
             answer = await balancer.post("/v1/sessions", {}, seconds=TURN_SECONDS)
-            visit = Visit(Browser(answer.json["session_id"]))
-            self.visits.append(visit)
+            reader = Reader(Browser(answer.json["session_id"]))
+            self.readers.append(reader)
             for _ in range(TURNS_PER_SESSION):
                 if not self.over.done():
-                    await self._turn(visit, steps, balancer)
+                    await self._turn(reader, steps, balancer)
 
-    async def _turn(self, visit: Visit, steps: Sequence[Step], balancer: Balancer) -> None:
-        session_id = visit.browser.session_id
-        key = f"{session_id}-{len(visit.posts)}"
+    async def _turn(self, reader: Reader, steps: Sequence[Step], balancer: Balancer) -> None:
+        session_id = reader.browser.session_id
+        key = f"{session_id}-{len(reader.posts)}"
         body = {"input": json.dumps(steps), "agent": "script"}
         target = f"/v1/sessions/{session_id}/turns"
         answer = await balancer.post(target, body, key=key, seconds=TURN_SECONDS)
         turn_id = answer.json["turn_id"]
-        visit.posts.append((key, turn_id))
-        following = asyncio.create_task(self._follow(visit.browser, turn_id, balancer))
+        reader.posts.append((key, turn_id))
+        following = asyncio.create_task(self._follow(reader.browser, turn_id, balancer))
         await asyncio.wait({following, self.over}, return_when=asyncio.FIRST_COMPLETED)
         if not following.done():
             stopped = await balancer.post(f"{target}/{turn_id}/cancel", {}, seconds=TURN_SECONDS)
-            visit.cancels += [turn_id] if stopped.status == 202 else []
+            reader.cancels += [turn_id] if stopped.status == 202 else []
         await following
 
     async def _follow(self, browser: Browser, turn_id: str, balancer: Balancer) -> None:
@@ -167,15 +169,9 @@ class Campaign:
 
     async def judge(self) -> None:
         """Judge every session, and measure every silence."""
-        for visit in self.visits:
-            browser = visit.browser
-            history = History(
-                records=await self.scene.store.records(browser.session_id),
-                clients=[browser.log],
-                rows=self.scene.rows(browser.session_id),
-                posts=visit.posts,
-                cancels=visit.cancels,
-            )
+        for reader in self.readers:
+            browser = reader.browser
+            history = await self.scene.history(browser, posts=reader.posts, cancels=reader.cancels)
             self.tally.judge(history)
             self._expect_order(browser, history)
             silent = silences(browser, self.windows)
@@ -190,6 +186,11 @@ class Campaign:
             # A stop by its user may well cut a tool short.
             if end["outcome"] == "unknown" and end["turn_id"] not in history.cancels:
                 self._accuse(f"an orderly stop left a tool's outcome unknown: {end}")
+
+
+def _goodbyes(browsers: Iterable[Browser]) -> int:
+    """Return how often readers were told to come back."""
+    return sum(browser.told.count("reconnect") for browser in browsers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +242,14 @@ async def _roll_shape(plan: Plan, shape: Shape, cycles: int) -> list[Tally]:
     async with plan.scene() as scene:
         await scene.set(EDGES, shape=shape, wired=False, **settings)
         over = asyncio.get_running_loop().create_future()
-        campaign = Campaign(scene, shape, settings, Tally("processes", fault), over)
-        balancer = Balancer(campaign.ports, plan.chance())
-        users = [asyncio.create_task(campaign.user(n, balancer)) for n in range(STREAMS)]
+        rolls = Rolls(scene, shape, settings, Tally("processes", fault), over)
+        balancer = Balancer(rolls.ports, plan.chance())
+        users = [asyncio.create_task(rolls.user(n, balancer)) for n in range(STREAMS)]
         await pass_time(SETTLE_SECONDS)
         for cycle in range(cycles):
-            await campaign.roll(cycle % EDGES)
+            await rolls.roll(cycle % EDGES)
             plan.tell(f"{fault}: {cycle + 1} of {cycles}")
         over.set_result(None)
         await asyncio.gather(*users)
-        await campaign.judge()
-    return [campaign.tally]
+        await rolls.judge()
+    return [rolls.tally]

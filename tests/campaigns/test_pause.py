@@ -19,3 +19,4 @@ CYCLES = 20
 async def test_edges_that_slept_through_a_take_over_break_no_promise(dealt: Dealt) -> None:
     for (row,) in await asyncio.gather(*map(pause, dealt(CYCLES))):
         assert row.clean, row.told
+        assert row.takeover_seconds, "no sleeper was taken over"

@@ -10,6 +10,7 @@ import asyncio
 import json
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -23,6 +24,8 @@ from tests.support.processes import POLL_SECONDS
 
 CANCEL_SHARE = 0.2
 TOOL_SECONDS = 0.5
+SILENCE_SECONDS = 60.0
+"""Several take-overs in a row, each of whose owners died before it said anything."""
 
 
 def some_steps(chance: random.Random) -> list[Step]:
@@ -73,11 +76,14 @@ class User:
         turn_id = await self._ask(key)
         self.posts.append((key, turn_id))
         following = asyncio.create_task(self._follow(turn_id))
-        if self.chance.random() < self.cancel_share:
-            await pass_time(self.chance.random() * 2)
-            if (await self._send(f"/turns/{turn_id}/cancel", {})).status == 202:
-                self.cancels.append(turn_id)
-        await following
+        try:
+            if self.chance.random() < self.cancel_share:
+                await pass_time(self.chance.random() * 2)
+                if (await self._send(f"/turns/{turn_id}/cancel", {})).status == 202:
+                    self.cancels.append(turn_id)
+            await following
+        finally:
+            following.cancel()
 
     async def history(self) -> History:
         """Return all that is known of this user's session."""
@@ -105,14 +111,28 @@ class User:
         raise AssertionError(f"nobody answers {path}")
 
     async def _follow(self, turn_id: str) -> None:
-        deadline = monotonic() + FOLLOW_SECONDS
-        while not self._has_seen_the_end(turn_id):
-            assert monotonic() < deadline, f"{turn_id} never ended: {self.client.types}"
-            await self.client.try_watch(self.chance.choice(self.scene.ports))
-            await asyncio.sleep(POLL_SECONDS)
+        await follow(self.scene, self.chance, self.client, lambda: self._has_seen_the_end(turn_id))
 
     def _has_seen_the_end(self, turn_id: str) -> bool:
         return self.client.finished and turn_id in self.client.screen[-1].data
+
+
+async def follow(
+    scene: Scene, chance: random.Random, client: Client, done: Callable[[], bool]
+) -> None:
+    """Come back to any edge, again and again, until it is done.
+
+    Raises:
+        AssertionError: nothing came for ``SILENCE_SECONDS``, over however many connections.
+    """
+    began = monotonic()
+    while not done():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SILENCE_SECONDS):
+                await client.try_watch(chance.choice(scene.ports))
+        silence = monotonic() - max([began, *client.heard_at[-1:]])
+        assert silence < SILENCE_SECONDS, f"{silence:.0f} s of silence after {client.types[-5:]}"
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def pass_time(seconds: float) -> None:
