@@ -155,8 +155,8 @@ CASES = {
     **NETWORK, **SERVER, **UPSTREAM, **RECONNECTS,
 }  # fmt: skip
 
-_CLIENT = "Waits for the browser client, which is to be driven in a real browser."
-_PROXIES = "Waits for tests behind real proxies, with faults on the wire between every pair."
+_CLIENT = "Waits for the rest of the browser client."
+_PROXIES = "Waits for tests behind real proxies; faults on each link are staged by a proxy of ours."
 _LOAD = "Waits for the load tests, which bound memory, latency and reconnects."
 _USERS = "Waits for the authentication of users: the only authenticator so far lets anybody in."
 

@@ -84,6 +84,7 @@ const EVENTS = {
     return { ...state, turns: [...state.turns, { ...data, state: "running", items: [] }] };
   },
   token: (state, data, seq) => inMessage(state, data, (item) => ({ ...item, pieces: [...item.pieces, { seq, text: data.text }] })),
+  // Not shown; but a message that began with it keeps its place, until a rewind takes that back.
   reasoning: (state, data, seq) => inMessage(state, data, (item) => ({ ...item, pieces: [...item.pieces, { seq, text: "" }] })),
   message: (state, data) => inItem(state, data, messageKey(data), () => ({ ...without(data), key: messageKey(data), type: "message" })),
   tool_start: (state, data) => inTool(state, data, (item) => ({ ...item, ...without(data) })),
@@ -124,7 +125,8 @@ function inItem(state, data, key, change) {
   return inTurn(state, data, (turn) => {
     const at = turn.items.findIndex((item) => item.key === key);
     const changed = change(turn.items[at]);
-    return { ...turn, items: at < 0 ? [...turn.items, changed] : turn.items.with(at, changed) };
+    const items = turn.items.map((item, index) => (index === at ? changed : item));
+    return { ...turn, items: at < 0 ? [...items, changed] : items };
   });
 }
 

@@ -218,7 +218,7 @@ def _write_changes(message: Any, name: str, value: Iterable[Mapping[str, Any]]) 
 
 
 MAX_EXACT_NUMBER = 2**53 - 1
-"""Up to here JavaScript reads a whole number exactly. A count beyond it is none: it stays there."""
+"""Up to here JavaScript reads a whole number exactly. A larger count is told as this one."""
 _USAGE_FIELDS = tuple(field.name for field in pb.Usage.DESCRIPTOR.fields)
 
 
