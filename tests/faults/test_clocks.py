@@ -1,32 +1,12 @@
-"""Edges whose clocks are an hour ahead, an hour behind, and twice as fast, beside one that is right.
-
-They share sessions: turns, viewers, cancels and page loads cross from each to the right one and
-back, and each takes over and is taken over. Nothing but stamps may show whose clock was wrong.
-"""
+"""Nothing but stamps may show whose clock was wrong."""
 
 from __future__ import annotations
 
-import asyncio
-import signal
-import time
-from collections.abc import Sequence
-
 import pytest
 
-from edge.core.log import Events
-from tests.faults.client import Client, saw
-from tests.faults.scene import Node, Scene, Step
-from tests.support.clocks import (
-    AHEAD,
-    BEHIND,
-    DOUBLE_SPEED,
-    HOUR_MS,
-    NOT_RUN,
-    Clock,
-    find_library,
-    told_by,
-)
-from tests.support.http_client import ask, post
+from tests.faults.scene import Scene
+from tests.faults.skew import live_by_wrong_clocks
+from tests.support.clocks import NOT_RUN, find_library
 
 pytestmark = [
     pytest.mark.realtime,
@@ -34,139 +14,7 @@ pytestmark = [
     pytest.mark.skipif(find_library() is None, reason=NOT_RUN),
 ]
 
-WRONG: Sequence[Clock] = (AHEAD, BEHIND, DOUBLE_SPEED)
-RIGHT = 0
-"""The edge that is right comes first."""
-RETENTION_MS = 24 * HOUR_MS
-SLACK_MS = 10 * 60_000
-"""Longer than any of this takes, even twice as fast."""
-TOOLS: Sequence[Step] = (
-    {"say": "word", "words": 10, "word_ms": 20},
-    {"tool": "append_note", "args": {"text": "once"}},
-    {"sleep_tool": 0.5, "safety": "unsafe"},
-    {"say": "end"},
-)
-LONG_TOOL: Sequence[Step] = ({"say": "word"}, {"sleep_tool": 60, "safety": "unsafe"})
-LONG_TEXT: Sequence[Step] = (
-    {"tool": "append_note", "args": {"text": "before"}},
-    {"say": "word", "words": 300, "word_ms": 40},
-)
-
-
-async def open_scene(scene: Scene) -> None:
-    """Start one edge that is right, and one for each wrong clock."""
-    nodes = [start(scene, {}), *(start(scene, told_by(clock)) for clock in WRONG)]
-    scene.nodes += await asyncio.gather(*nodes)
-
-
-async def start(scene: Scene, variables: Clock) -> Node:
-    """Start an edge with a runtime of its own; only the edge goes by a wrong clock."""
-    runtime = scene.start_runtime()
-    runtime_port = await runtime.port()
-    edge = scene.start_edge(runtime_port, **variables)
-    return Node(edge, await edge.port(), runtime, runtime_port)
-
-
-async def a_turn_is_seen_at_both(scene: Scene, owner: int, other: int) -> str:
-    """Run a turn at one edge that is watched at both, and load the page from both."""
-    first = await scene.started(*TOOLS, at=owner)
-    second, third = Client(first.session_id), Client(first.session_id)
-    here, there = scene.ports[owner], scene.ports[other]
-    await asyncio.gather(first.follow(here), second.follow(there), third.follow(there, here))
-    target = f"/v1/sessions/{first.session_id}"
-    pages = [await ask(port, "GET", target) for port in (here, there)]
-    assert pages[0].status == 200 and pages[0].json == pages[1].json
-    await scene.judge(first, second, third)
-    return first.session_id
-
-
-async def a_cancel_crosses(scene: Scene, owner: int, other: int) -> str:
-    """Cancel a turn amid its tool at the edge that does not run it."""
-    session_id = await scene.session(owner)
-    turn_id = (await scene.turn(session_id, *LONG_TOOL, at=owner)).json["turn_id"]
-    client = Client(session_id)
-    await client.watch(scene.ports[owner], saw("tool_start"))
-    target = f"/v1/sessions/{session_id}/turns/{turn_id}/cancel"
-    assert (await post(scene.ports[other], target, {})).status == 202
-    await client.follow(scene.ports[other])
-    await scene.judge(client, cancels=[turn_id])
-    return session_id
-
-
-async def are_shared(scene: Scene) -> list[str]:
-    """Let every wrong edge share turns with the right one, in both directions."""
-    wrong = range(1, len(scene.nodes))
-    pairs = [pair for at in wrong for pair in ((at, RIGHT), (RIGHT, at))]
-    works = [
-        work(scene, *pair) for work in (a_turn_is_seen_at_both, a_cancel_crosses) for pair in pairs
-    ]
-    return await asyncio.gather(*works)
-
-
-async def begun(scene: Scene, owner: int) -> Client:
-    """Start a long turn, and watch it there until its text is under way."""
-    client = await scene.started(*LONG_TEXT, at=owner)
-    await client.watch(scene.ports[owner], saw("token"))
-    return client
-
-
-async def goes_on(scene: Scene, client: Client, successor: int) -> str:
-    await client.follow(scene.ports[successor])
-    await scene.judge(client)
-    return client.session_id
-
-
-async def are_taken_over(scene: Scene) -> list[str]:
-    """Let every wrong edge go amid a turn: the right one ends those turns."""
-    wrong = range(1, len(scene.nodes))
-    clients = await asyncio.gather(*(begun(scene, at) for at in wrong))
-    falls = [
-        let_go(scene, node, clock is BEHIND)
-        for node, clock in zip(scene.nodes[1:], WRONG, strict=True)
-    ]
-    await asyncio.gather(*falls)
-    return await asyncio.gather(*(goes_on(scene, client, RIGHT) for client in clients))
-
-
-async def take_over(scene: Scene) -> list[str]:
-    """Let the right edge go amid turns of its: each wrong one ends a turn of those."""
-    clients = await asyncio.gather(*(begun(scene, RIGHT) for _ in WRONG))
-    await let_go(scene, scene.nodes[RIGHT], False)
-    works = [goes_on(scene, client, at) for at, client in enumerate(clients, 1)]
-    return await asyncio.gather(*works)
-
-
-async def let_go(scene: Scene, node: Node, is_behind: bool) -> None:
-    """Kill an edge with its runtime. On SQLite, one that is ahead of others is told to leave.
-
-    There the store's clock is that of the machine, which its edges share in earnest: a renewal from
-    the future is believed until that time has come, unless the owner released the session.
-    """
-    if scene.store.path is None or is_behind:
-        node.kill("own")
-        return
-    node.edge.signal(signal.SIGTERM)
-    assert await node.edge.exit_code() == 0
-
-
-async def stamps_are_sane(scene: Scene, session_id: str) -> None:
-    """Assert that what a record says of time is wrong by no more than its writer's clock."""
-    now_ms, expiry_ms = time.time_ns() // 1_000_000, 0
-    for record in await scene.store.records(session_id):
-        assert abs(record.expire_at_ms - RETENTION_MS - now_ms) < HOUR_MS + SLACK_MS
-        assert record.expire_at_ms >= expiry_ms
-        expiry_ms = record.expire_at_ms
-        for event in record.events if isinstance(record, Events) else ():
-            assert abs(event.at_ms - now_ms) < HOUR_MS + SLACK_MS
-
 
 @pytest.mark.proves("P-LOG-13", "P-LOG-14")
-async def test_an_edge_with_a_wrong_clock_breaks_no_promise(scene: Scene) -> None:
-    await open_scene(scene)
-    session_ids = await are_shared(scene)
-    session_ids += await are_taken_over(scene)
-    replaced = [start(scene, told_by(clock)) for clock in WRONG]
-    scene.nodes[1:] = await asyncio.gather(*replaced)
-    session_ids += await take_over(scene)
-    for session_id in session_ids:
-        await stamps_are_sane(scene, session_id)
+async def test_edges_with_wrong_clocks_break_no_promise(scene: Scene) -> None:
+    assert await live_by_wrong_clocks(scene)
