@@ -44,7 +44,7 @@ async def leaks(plan: Plan) -> list[Tally]:
         )
         rows = []
         for name, work, times in works:
-            row = Tally("processes", f"{name} ({plan.name})", histories=1)
+            row = Tally("processes", f"{name} ({plan.name})")
             await _look_on(node, row, work, plan.cycles * times)
             plan.tell(f"{row.fault}: {row.count}")
             rows.append(row)
@@ -63,6 +63,7 @@ async def _look_on(node: Node, row: Tally, work: Work, cycles: int) -> None:
     if sessions:
         row.accuse([Violation(Kind.OTHER, f"{sessions} sessions were not forgotten")])
     for process, then in zip((node.edge, node.runtime), before, strict=True):
+        row.histories += 1
         row.accuse(_left(process.name, then, outside(process.pid), half))
 
 

@@ -62,13 +62,13 @@ class Plan:
         there = [share for share in SHARES if self.emulator or share[0] == "sqlite"]
         whole = sum(part for _, _, part in there)
         plans, left = [], self.cycles
-        for store, mode, part in reversed(there):
-            last = (store, mode) == there[0][:2]
+        for store, mode, part in there:
+            last = (store, mode) == there[-1][:2]
             cycles = left if last else min(left, max(1, round(self.cycles * part / whole)))
             left -= cycles
             folder = self.folder / f"{store}-{mode}"
             plans.append(replace(self, folder=folder, cycles=cycles, store=store, mode=mode))
-        return [plan for plan in reversed(plans) if plan.cycles]
+        return [plan for plan in plans if plan.cycles]
 
     def chance(self) -> random.Random:
         """Return this plan's own dice. What happens when is still up to the machine."""

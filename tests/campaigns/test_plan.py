@@ -15,6 +15,7 @@ def test_no_cycle_is_lost_on_the_way_to_the_stores(cycles: int, emulator: str) -
     dealt = Plan(folder=Path("x"), cycles=cycles, emulator=emulator).dealt()
     assert sum(plan.cycles for plan in dealt) == cycles
     assert len({plan.folder for plan in dealt}) == len(dealt)
+    assert (dealt[0].store, dealt[0].mode) == ("sqlite", "hold")
 
 
 def test_every_store_and_mode_has_its_share() -> None:
