@@ -277,7 +277,7 @@ class Outage:
             tab = sitting.tabs[0]
             if not self._struck(sitting):
                 continue
-            if sitting.phase.writes and not {"status", "reconnect"} & {*tab.told}:
+            if sitting.phase.writes and "status" not in tab.told and not tab.ends:
                 self._accuse(sitting, "its reader was told nothing")
             if sitting.phase.deed is not Deed.NOTHING and not sitting.refused:
                 self._accuse(sitting, "its user was told nothing")
