@@ -47,6 +47,11 @@ class IoLoop(VirtualLoop):
         """Take work for a thread, which here has time."""
         return asyncio.SelectorEventLoop.run_in_executor(self, executor, func, *args)
 
+    async def shutdown_default_executor(self, *args: Any) -> None:
+        """Wait for the thread that ends the others."""
+        with self.real_io():
+            await super().shutdown_default_executor(*args)
+
     def _jump(self, wait_seconds: float | None) -> None:
         if not self._under_way:
             super()._jump(wait_seconds)
