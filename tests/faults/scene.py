@@ -226,7 +226,8 @@ class Scene:
     def rows(self, session_id: str) -> list[dict[str, Any]]:
         """Return what the ledger tool did for a session."""
         text = self.ledger.read_text("utf-8") if self.ledger.exists() else ""
-        rows = [json.loads(line) for line in text.split("\n") if line]
+        # Another session's row may just be under way: only what has its line break is whole.
+        rows = [json.loads(line) for line in text.split("\n")[:-1]]
         return [row for row in rows if row["key"].startswith(f"{session_id}/")]
 
     async def events(self, session_id: str) -> list[Event]:

@@ -61,7 +61,7 @@ def cancel(slot: int, last_seq: int) -> Cancel:
 
 
 START = event(1, 1, "turn_start", attempt=1)
-TOKEN = event(1, 2, "token", text="a")
+TOKEN = event(1, 2, "token", message_id="m1", text="a")
 AGAIN = event(2, 3, "turn_start", attempt=2)
 CALL = event(2, 4, "tool_start", name="append_note")
 END = event(2, 5, "tool_end", outcome="succeeded")
@@ -121,7 +121,9 @@ def with_entries(*entries: Heard | Rewound | Cleared) -> History:
 
 
 def late_tool_start() -> History:
-    quiet = record(4, AGAIN, event(2, 4, "token", text="x"), event(2, 5, "token"), writer="B")
+    quiet = record(
+        4, AGAIN, event(2, 4, "token", text="x"), event(2, 5, "token", text=""), writer="B"
+    )
     late = replace(CALL, seq=6), replace(END, seq=7), replace(DONE, seq=8)
     ahead = [*log()[:3], quiet, cancel(5, 5), record(6, *late, writer="B")]
     return replace(good(), records=ahead, clients=[])
@@ -129,7 +131,7 @@ def late_tool_start() -> History:
 
 def without_a_gap_between_owners() -> History:
     """An old owner's write lands behind its successor's."""
-    return with_records(*log()[:3], record(4, event(1, 3, "token"), writer="A"))
+    return with_records(*log()[:3], record(4, event(1, 3, "token", text="b"), writer="A"))
 
 
 FAULTS: dict[str, tuple[Callable[[], History], Kind, str]] = {
@@ -166,9 +168,54 @@ FAULTS: dict[str, tuple[Callable[[], History], Kind, str]] = {
         "1-2 came where seq 1 was due",
     ),
     "an event behind the end of its turn": (
-        lambda: with_records(*log(), record(7, event(2, 7, "token"), writer="B")),
+        lambda: with_records(*log(), record(7, event(2, 7, "token", text="b"), writer="B")),
         Kind.REORDERED,
         "follows the end of its turn",
+    ),
+    "two keys for one turn": (
+        lambda: replace(good(), posts=[("k", "t1"), ("l", "t1")]),
+        Kind.LOST,
+        "two keys for the turn t1",
+    ),
+    "a call that starts twice": (
+        lambda: with_records(*log()[:4], record(5, replace(CALL, seq=6), writer="B")),
+        Kind.TOOL_TWICE,
+        "c1 starts 2 times",
+    ),
+    "two calls with one key": (
+        lambda: with_records(*log()[:4], record(5, replace(CALL, seq=6, subject="c2"), writer="B")),
+        Kind.OTHER,
+        "c2 has the key of another call",
+    ),
+    "a turn amid another": (
+        lambda: with_records(*log()[:2], record(3, other_start(), writer="A")),
+        Kind.REORDERED,
+        "turn t2 starts while t1 runs",
+    ),
+    "an event of no turn": (
+        lambda: with_records(acquire(1, 1, 0, "A"), record(2, replace(TOKEN, seq=1))),
+        Kind.REORDERED,
+        "token at 1 belongs to no running turn",
+    ),
+    "an attempt that was left out": (
+        lambda: with_records(*log()[:3], record(4, attempt(3), writer="B")),
+        Kind.OTHER,
+        "attempt 3 of t1 follows 1 of t1",
+    ),
+    "a message that is not its tokens": (
+        lambda: with_records(*log()[:2], record(3, message("ab"))),
+        Kind.LOST,
+        "message m1 is not what its tokens were",
+    ),
+    "a rewind over what was durable": (
+        lambda: with_entries(*heard(START, TOKEN), Rewound(0), *heard(START, TOKEN)),
+        Kind.LOST,
+        "turn_start 1-1 was taken back",
+    ),
+    "a rewind forward": (
+        lambda: with_entries(*heard(START), Rewound(2), *heard(AGAIN)),
+        Kind.LOST,
+        "it was rewound forward, to 2",
     ),
     "two turns for one POST": (
         lambda: with_records(*log()[:1], record(2, START, replace(START, seq=2)), *log()[2:]),
@@ -241,6 +288,19 @@ FAULTS: dict[str, tuple[Callable[[], History], Kind, str]] = {
         "c1 started behind the acknowledged cancel",
     ),
 }
+
+
+def other_start() -> Event:
+    return Event(1, 3, "turn_start", compact_json({"turn_id": "t2", "attempt": 1}), "t2", True)
+
+
+def attempt(number: int) -> Event:
+    return event(2, 3, "turn_start", attempt=number)
+
+
+def message(text: str) -> Event:
+    parts = [{"type": "text", "text": text}]
+    return event(1, 3, "message", message_id="m1", status="complete", parts=parts)
 
 
 def denied() -> list[AnyRecord]:

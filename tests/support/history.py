@@ -125,6 +125,10 @@ class History:
     def events(self) -> list[Event]:
         return [event for r in self.records if isinstance(r, Events) for event in r.events]
 
+    def whole(self) -> bool:
+        """Whether the log is here from its beginning: retention took nothing of it."""
+        return bool(self.records) and self.records[0].slot == 1
+
 
 def violations(history: History) -> list[Violation]:
     """Return every promise that this history breaks."""
@@ -262,9 +266,12 @@ def _posts_start_one_turn(history: History) -> Iterator[Found]:
         if event.type == TURN_START and json.loads(event.data)["attempt"] == 1
     )
     turns: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for key, turn in history.posts:
         if turns.setdefault(key, turn) != turn:
             yield Kind.DUPLICATED, f"two turns for the key {key}"
+        if keys.setdefault(turn, key) != key:
+            yield Kind.LOST, f"two keys for the turn {turn}"
         if starts[turn] != 1:
             kind = Kind.DUPLICATED if starts[turn] else Kind.LOST
             yield kind, f"turn {turn} was acknowledged and starts {starts[turn]} times in the log"
@@ -288,6 +295,79 @@ def _cancels_hold(history: History) -> Iterator[Found]:
                     )
 
 
+def _rewinds_take_tokens_back(history: History) -> Iterator[Found]:
+    """P-SSE-11: a rewind goes back, and never over a structural event."""
+    structural = {(e.epoch, e.seq) for e in history.events() if e.structural}
+    for client in history.clients:
+        screen: list[Heard] = []
+        for entry in client.entries:
+            match entry:
+                case Heard():
+                    screen.append(entry)
+                case Rewound(to):
+                    gone = [event for event in screen if event.seq > to]
+                    if screen and to > screen[-1].seq:
+                        yield Kind.LOST, f"{client.name}: it was rewound forward, to {to}"
+                    for event in gone:
+                        if (event.epoch, event.seq) in structural:
+                            yield (
+                                Kind.LOST,
+                                f"{client.name}: {event.type} {event.id} was taken back",
+                            )
+                    screen = screen[: len(screen) - len(gone)]
+                case Cleared():
+                    screen = []
+
+
+def _turns_follow_each_other(history: History) -> Iterator[Found]:
+    """P-EVT-1, P-RUN-3: one turn at a time, its attempts counted by one, nothing outside of it."""
+    running, attempt = "", 0
+    for event in history.events() if history.whole() else ():
+        turn = _turn_of(event)
+        if event.type != TURN_START:
+            if turn != running:
+                yield Kind.REORDERED, f"{event.type} at {event.seq} belongs to no running turn"
+        elif (number := json.loads(event.data)["attempt"]) == 1:
+            if running:
+                yield Kind.REORDERED, f"turn {turn} starts while {running} runs"
+            running, attempt = turn, 1
+        else:
+            if (turn, number) != (running, attempt + 1):
+                yield Kind.OTHER, f"attempt {number} of {turn} follows {attempt} of {running}"
+            attempt = number
+        if event.type in TERMINAL:
+            running = ""
+
+
+def _calls_start_once(history: History) -> Iterator[Found]:
+    """P-EVT-4: each call of a turn starts once, by a key that no other call has."""
+    starts = [event for event in history.events() if event.type == TOOL_START]
+    for (_, subject), count in Counter((_turn_of(e), e.subject) for e in starts).items():
+        if count > 1:
+            yield Kind.TOOL_TWICE, f"{subject} starts {count} times"
+    calls: dict[str, tuple[str, str]] = {}
+    for event in starts:
+        call = (_turn_of(event), event.subject)
+        if event.private and calls.setdefault(_key(event), call) != call:
+            yield Kind.OTHER, f"{event.subject} has the key of another call"
+
+
+def _messages_restate_their_text(history: History) -> Iterator[Found]:
+    """P-EVT-2: of the attempt that completed it, a message has the text of its tokens, no more and no less."""
+    text: dict[str, str] = {}
+    for event in history.events() if history.whole() else ():
+        body = json.loads(event.data)
+        message = body.get("message_id", "")
+        if event.type == TURN_START:
+            text = {}
+        elif event.type == "token":
+            text[message] = text.get(message, "") + body["text"]
+        elif event.type == "message" and body["status"] == "complete":
+            said = "".join(part.get("text", "") for part in body["parts"])
+            if text.get(message, said) != said:
+                yield Kind.LOST, f"message {message} is not what its tokens were"
+
+
 RULES: tuple[Callable[[History], Iterator[Found]], ...] = (
     _log_is_well_formed,
     _ids_name_one_content,
@@ -299,6 +379,10 @@ RULES: tuple[Callable[[History], Iterator[Found]], ...] = (
     _tools_act_once,
     _posts_start_one_turn,
     _cancels_hold,
+    _rewinds_take_tokens_back,
+    _turns_follow_each_other,
+    _calls_start_once,
+    _messages_restate_their_text,
 )
 
 
