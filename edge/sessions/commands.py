@@ -89,7 +89,7 @@ async def _opened(room: Room, records: list[AnyRecord], settled: Settled) -> Non
         await room.refresh()  # P-LOG-1: whoever acquired after us drives the turn
     mine = room.session.view.holder == room.services.writer
     if mine and room.session.view.last_slot == records[-1].slot:
-        await room.drive_or_release()
+        await room.drive_or_release(fresh=True)
     elif room.session.busy:
         room.attend()
     room.services.telemetry.count("turns_started")

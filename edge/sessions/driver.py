@@ -126,7 +126,12 @@ class Driver:
 
     async def confirm(self) -> None:
         """Return once the log was read: by then a newer owner has been noticed."""
-        await asyncio.wait([self._spawn(self._poll(self.writer.view.last_slot))])
+        polling = self._spawn(self._poll(self.writer.view.last_slot))
+        try:
+            await asyncio.wait([polling])
+        finally:
+            # Whoever has no more patience must leave no reader behind: others come and wait, too.
+            polling.cancel()
 
     async def drain(self, seconds: float) -> None:
         """Hand the turn over within ``seconds``."""

@@ -317,7 +317,7 @@ class Room:
         turn = self.session.turn
         if self.session.view.acquire_slot == record.slot and turn is not None and turn.needs_writer:
             self.services.telemetry.count("takeovers")
-            self.drive(fresh=False)
+            await self.drive_or_release(fresh=False)
 
     def acquisition(self) -> Acquire:
         """Return the ``Acquire`` for the next slot."""
@@ -336,10 +336,10 @@ class Room:
         kept = self.services.clock.now_ms() + self.services.settings.writer.retention_ms
         return max(self.session.view.expire_at_ms, kept)
 
-    async def drive_or_release(self) -> None:
-        """Start the driver of a turn that was just begun; a leaving process hands it on at once."""
+    async def drive_or_release(self, *, fresh: bool) -> None:
+        """Start the driver of a turn that was just acquired; a leaving process hands it on at once."""
         if not self.retired:
-            self.drive(fresh=True)
+            self.drive(fresh=fresh)
             return
         view, turn = self.session.view, self.session.turn
         assert turn is not None

@@ -31,9 +31,11 @@ def main() -> int:
     names = list(CAMPAIGNS) if options.name == "all" else [options.name]
     broken = False
     for name in names if options.name != "page" else []:
-        found = _run(name, options.cycles or CAMPAIGNS[name].cycles, options.seed)
-        report.save(KEPT, name, found.tallies, found.notes)
+        found = _run(
+            name, CAMPAIGNS[name].cycles if options.cycles is None else options.cycles, options.seed
+        )
         _say(_summary(name, found))
+        report.save(KEPT, name, found.tallies, [*found.notes, *found.failures])
         broken |= not found.clean
     if options.name in ("all", "page"):
         report.write(KEPT, PAGE)
@@ -44,9 +46,16 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns", description=__doc__)
     parser.add_argument("name", choices=[*CAMPAIGNS, "all", "page"])
-    parser.add_argument("--cycles", type=int, help="how often; by default as for a release")
+    parser.add_argument("--cycles", type=_positive, help="how often; by default as for a release")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
+
+
+def _positive(text: str) -> int:
+    """Read a number of cycles. Raises ``ArgumentTypeError`` for what is no whole number above 0."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError("must be a whole number above 0")
+    return int(text)
 
 
 def _run(name: str, cycles: int, seed: int) -> Found:

@@ -61,7 +61,7 @@ class Visit:
     def violations(self, history: History) -> Iterator[Violation]:
         """Yield every promise that was broken here."""
         for failure in self.failures:
-            yield Violation(Kind.LOST, failure)
+            yield Violation(Kind.OTHER, failure)
         yield from violations(history)
         log = [Heard(e.epoch, e.seq, e.type, e.data) for e in history.events()]
         if not self.failures and self.newcomer.screen != log:

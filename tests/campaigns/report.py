@@ -103,8 +103,12 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 
 def _commit() -> str:
     """Return the commit that is checked out, with a plus where files differ from it."""
-    said = [
-        subprocess.run(["git", *words], capture_output=True, check=True, text=True).stdout.strip()
-        for words in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "-uno"])
-    ]
-    return said[0] + ("+" if said[1] else "")
+    head, changed = ["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "-uno"]
+    try:
+        said = [
+            subprocess.run(["git", *words], capture_output=True, check=True, text=True).stdout
+            for words in (head, changed)
+        ]
+    except (OSError, subprocess.CalledProcessError):  # what took hours is not lost for that
+        return "unknown"
+    return said[0].strip() + ("+" if said[1] else "")

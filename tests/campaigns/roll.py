@@ -145,6 +145,7 @@ class Rolls:
         body = {"input": json.dumps(steps), "agent": "script"}
         target = f"/v1/sessions/{session_id}/turns"
         answer = await balancer.post(target, body, key=key, seconds=TURN_SECONDS)
+        assert answer.status == 202, answer
         turn_id = answer.json["turn_id"]
         reader.posts.append((key, turn_id))
         following = asyncio.create_task(self._follow(reader.browser, turn_id, balancer))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from edge.core.cursor import Cursor
 from edge.core.errors import JournalUnavailable, LogBroken, Overloaded, TooManyStreams
-from edge.ports import Page, Renewal
+from edge.core.log import AnyRecord
+from edge.ports import Journal, Page, Renewal, TurnEntry
 from edge.sessions.settings import SessionSettings
 from tests.edge.sessions.test_takeover import TwoEdges, talk
 from tests.support.faulty_journal import Fault, FaultyJournal
@@ -207,5 +211,73 @@ def test_a_defect_in_a_driver_hands_its_turn_on_instead_of_hanging_it() -> None:
         assert client.view == await log_events(edges.journal, session_id)
         await edges.a.close()
         await edges.close()
+
+    run_virtual(main())
+
+
+def test_readers_who_give_up_on_an_owner_without_a_journal_leave_nothing_that_asks_on() -> None:
+    async def main() -> None:
+        journal = FaultyJournal(memory_journal())
+        registry = edge(journal, RuntimeDouble(long_tool))
+        session_id = await registry.create_session(UID)
+        await registry.start_turn(UID, session_id, request())
+        await elapse(1.0)
+        journal.lose()
+        await elapse(10.0)
+        before = len(asyncio.all_tasks())
+        for _ in range(20):  # an epoch that this owner does not know: it has to read on first
+            with pytest.raises(JournalUnavailable):
+                await registry.attach(UID, session_id, Cursor(2, 50), "turn_end")
+        assert len(asyncio.all_tasks()) <= before + 1
+        journal.heal()
+        await registry.close()
+
+    run_virtual(main())
+
+
+class HeldUp(FaultyJournal):
+    """A journal whose appends can be held up, and applied later."""
+
+    def __init__(self, inner: Journal) -> None:
+        super().__init__(inner)
+        self.asked, self.go_on = asyncio.Event(), asyncio.Event()
+        self.go_on.set()
+
+    async def append(
+        self, session_id: str, records: Sequence[AnyRecord], turn: TurnEntry | None = None
+    ) -> None:
+        self.asked.set()
+        await self.go_on.wait()
+        await super().append(session_id, records, turn)
+
+
+@pytest.mark.proves("S79", "P-RUN-11")
+def test_a_take_over_that_succeeds_while_its_process_drains_is_handed_on_at_once() -> None:
+    async def main() -> None:
+        store = memory_journal()
+        dying, leaving = FaultyJournal(store), HeldUp(store)
+        runtimes = [RuntimeDouble(long_tool) for _ in range(2)]
+        owner, taker = (
+            edge(journal, runtime, seed=seed)
+            for seed, (journal, runtime) in enumerate(zip((dying, leaving), runtimes, strict=True))
+        )
+        session_id = await owner.create_session(UID)
+        await owner.start_turn(UID, session_id, request())
+        watching = asyncio.create_task(Client().watch(taker, session_id))
+        await elapse(1.0)
+        dying.cut()
+        leaving.go_on.clear()
+        await leaving.asked.wait()  # it sees a dead owner, and takes over
+        draining = asyncio.create_task(taker.drain(6.0))
+        await elapse(1.0)
+        leaving.go_on.set()
+        await draining
+        await elapse(1.0)
+        assert runtimes[1].calls == []
+        head = await store.head(session_id)
+        assert head is not None and head.renewed_seconds_ago == math.inf  # free at once
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        await taker.close()
 
     run_virtual(main())
