@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shutil
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -27,6 +28,8 @@ PAGE = Path("docs/reliability.md")
 
 def main() -> int:
     """Return 0 if every promise held."""
+    # As on Ctrl-C: whatever was started is stopped, and not left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = _options()
     names = list(CAMPAIGNS) if options.name == "all" else [options.name]
     broken = False
