@@ -17,6 +17,8 @@ CYCLES = 20
 @pytest.mark.proves("S41", "S42", "P-HTTP-5", "P-HTTP-11", "P-SSE-6", "P-EVT-1", "P-EVT-4")
 @pytest.mark.proves("P-LOG-12", "P-RUN-6")
 async def test_edges_that_slept_through_a_take_over_break_no_promise(dealt: Dealt) -> None:
-    for (row,) in await asyncio.gather(*map(pause, dealt(CYCLES))):
+    rows = [row for (row,) in await asyncio.gather(*map(pause, dealt(CYCLES)))]
+    for row in rows:
         assert row.clean, row.told
-        assert row.takeover_seconds, "no sleeper was taken over"
+    # Of three pauses all may meet an edge that runs no turn just then; of twenty not.
+    assert any(row.takeover_seconds for row in rows), "no sleeper was taken over"
