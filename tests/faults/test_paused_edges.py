@@ -57,7 +57,7 @@ async def test_a_stop_that_was_given_while_its_owner_slept_holds_when_it_wakes(
         {"tool": "append_note", "args": {"text": "never"}},
     )
     client = await scene.started(*steps)
-    await client.watch(node.port, saw("token"))
+    await client.follow(node.port, until=saw("token"))
     node.edge.signal(signal.SIGSTOP)
     turn_id = client.screen[0].data.split('"')[3]
     target = f"/v1/sessions/{client.session_id}/turns/{turn_id}/cancel"
