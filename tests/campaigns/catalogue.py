@@ -130,8 +130,8 @@ CAMPAIGNS: Mapping[str, Campaign] = {
     "pause": Campaign(_side_by_side(pause), 200),
     "roll": Campaign(_in_turn(roll), 100),
     "outage": Campaign(_outage, 10),  # of which Firestore is out of reach in each of its ways
-    "crash-points": Campaign(_side_by_side(crash_points), 4),
+    "crash-points": Campaign(_side_by_side(crash_points), 10),  # a share for each store and mode
     "clocks": Campaign(_clocks, 2),
     "leaks": Campaign(_leaks, 1_000),
-    "network": Campaign(_side_by_side(network), 4),
+    "network": Campaign(_side_by_side(network), 10),
 }
