@@ -40,6 +40,8 @@ T = TypeVar("T")
 
 COMMAND_SECONDS = 8.0
 """How long a caller waits for what it asked, behind others perhaps: many a client gives up after ten."""
+LAST_ANSWERS_SECONDS = 1.0
+"""How long a process that has nothing else to do any more waits for the answers it still owes."""
 ROOMS_TRIED = 4
 """How many losses of the lease one command may meet before its caller is told to come back."""
 
@@ -75,9 +77,12 @@ class Registry:
         self._rooms: dict[str, Room] = {}
         self._loading: dict[str, asyncio.Task[Room]] = {}
         self._opening: set[asyncio.Task[Viewer | None]] = set()
+        self._owed: set[asyncio.Future[None]] = set()
+        """One for each request that waits; at the end of a drain they hear of it."""
         self._agents: frozenset[str] = frozenset()
         self._pulse = Pulse(self._beat, self._services.later)
         self.draining = False
+        self._leaving = False
 
     # --- sessions -------------------------------------------------------------------------------------
 
@@ -85,11 +90,14 @@ class Registry:
         """Create a session and return its id; its cursor is ``0-0``."""
         self._refuse_when_draining()
         session_id = _new_session_id(self._services.chance)
-        await self._services.journal.create_session(session_id, uid)
+        await self._answer(self._services.journal.create_session(session_id, uid))
         return session_id
 
     async def snapshot(self, uid: str, session_id: str) -> dict[str, Any]:
         """Return the committed state of a session with the cursor it ends at."""
+        return await self._answer(self._read_snapshot(uid, session_id))
+
+    async def _read_snapshot(self, uid: str, session_id: str) -> dict[str, Any]:
         head = await self._services.journal.head(session_id)
         if head is None or head.owner != uid:
             raise SessionNotFound
@@ -153,7 +161,7 @@ class Registry:
                 raise JournalUnavailable("no answer from the journal in time") from None
 
         # A task of its own also for the timer, which would keep the caller's request until it is due.
-        return await self._services.complete(in_time())
+        return await self._answer(in_time())
 
     async def _insist(
         self, uid: str, session_id: str, command: Callable[[Room], Coroutine[Any, Any, T]]
@@ -188,9 +196,9 @@ class Registry:
         self._opening.add(opening)  # counted from here on: many may wait for the journal at once
         opening.add_done_callback(self._opening.discard)
         try:
-            return await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            # The client left while the journal was being read: nobody else would close its viewer.
+            return await self._owing(opening)
+        except (asyncio.CancelledError, Draining):
+            # Nobody waits any more while the journal is read: nobody else would close the viewer.
             opening.add_done_callback(_close_viewer)
             raise
 
@@ -210,7 +218,7 @@ class Registry:
                 loading = self._services.spawn(self._load(session_id))
                 self._loading[session_id] = loading
                 loading.add_done_callback(lambda _: self._loading.pop(session_id, None))
-            room = await asyncio.shield(loading)
+            room = await self._owing(loading)
         if room.owner != uid:
             raise SessionNotFound
         room.used_at = asyncio.get_running_loop().time()
@@ -244,6 +252,28 @@ class Registry:
         await self._services.journal.check()
         await self._services.runtime.info()
 
+    async def _answer(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what ``work`` returns. It goes on when its caller leaves, or is told that we leave."""
+        return await self._owing(self._services.spawn(work))
+
+    async def _owing(self, task: asyncio.Task[T]) -> T:
+        """Wait for a task that goes on by itself, as long as this process can still answer.
+
+        Raises:
+            Draining: it leaves. Without a word of ours the HTTP server would make up a bare 500, which
+                tells a client nothing and ends an ``EventSource`` for good.
+        """
+        if self._leaving:
+            raise Draining
+        owed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task.add_done_callback(lambda _: _settle(owed))
+        self._owed.add(owed)
+        try:
+            await owed
+        finally:
+            self._owed.discard(owed)
+        return task.result()
+
     def _refuse_when_draining(self) -> None:
         if self.draining:
             raise Draining
@@ -257,6 +287,12 @@ class Registry:
             await asyncio.gather(*(room.drain(deadline_seconds, rolling) for room in rooms))
             # A request that was let in before may have opened a room, or started a turn.
             rooms = [r for r in self._rooms.values() if not r.retired or r.driver is not None]
+        if self._owed:
+            await asyncio.wait(self._owed, timeout=LAST_ANSWERS_SECONDS)
+        self._leaving = True
+        for owed in self._owed:
+            if not owed.done():
+                owed.set_exception(Draining())
 
     async def close(self) -> None:
         """Stop everything that is left; then close the ports. The last call."""
@@ -267,6 +303,11 @@ class Registry:
         await self._services.stop()
         await self._services.runtime.close()
         await self._services.journal.close()
+
+
+def _settle(owed: asyncio.Future[None]) -> None:
+    if not owed.done():
+        owed.set_result(None)
 
 
 def _close_viewer(opening: asyncio.Task[Viewer | None]) -> None:

@@ -127,6 +127,9 @@ def _keep_quiet_about_lost_connections(
 def _is_lost_connection(error: BaseException | None) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(_is_lost_connection(one) for one in error.exceptions)
+    # Python 3.11 reports each connection that Hypercorn ends when its grace is over.
+    if isinstance(error, asyncio.CancelledError):
+        return True
     # No descriptors left is the one such error that an operator must hear of.
     return isinstance(error, OSError) and error.errno not in (errno.EMFILE, errno.ENFILE)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import pytest
 
 from edge.core.cursor import Cursor
-from edge.core.errors import JournalUnavailable, LogBroken, Overloaded, TooManyStreams
+from edge.core.errors import Draining, JournalUnavailable, LogBroken, Overloaded, TooManyStreams
 from edge.core.log import AnyRecord
 from edge.ports import Journal, Page, Renewal, TurnEntry
 from edge.sessions.settings import SessionSettings
@@ -39,12 +39,42 @@ def test_a_cancel_is_never_told_of_an_end_that_a_leaving_owner_could_not_commit(
         edges.wire_a.plan = lambda method, n: lost.get(method)
         await elapse(2.0)  # the end of the turn is numbered, and cannot be appended
         turn_id = edges.runtime_a.calls[0].ref.turn_id
-        await edges.a.drain(2.0)
+        draining = asyncio.create_task(edges.a.drain(2.0))
+        await elapse(1.5)
         with pytest.raises(JournalUnavailable):
             await edges.a.cancel(UID, session_id, turn_id)
+        await draining
         assert (await log_events(edges.journal, session_id))[-1].type != "done"
         await edges.a.close()
         await edges.close()
+
+    run_virtual(main())
+
+
+@pytest.mark.proves("S79", "P-HTTP-15")
+@pytest.mark.parametrize("asked", ["start a turn", "watch", "snapshot", "new session"])
+def test_a_leaving_edge_owes_nobody_an_answer(asked: str) -> None:
+    """Hypercorn would make up a bare 500, which ends an EventSource for good."""
+
+    async def main() -> None:
+        journal = FaultyJournal(memory_journal())
+        registry = edge(journal, RuntimeDouble(short))
+        session_id = await registry.create_session(UID)
+        journal.cut()
+        ways: dict[str, Coroutine[Any, Any, object]] = {
+            "start a turn": registry.start_turn(UID, session_id, request()),
+            "watch": registry.attach(UID, session_id, None, "turn_end"),
+            "snapshot": registry.snapshot(UID, session_id),
+            "new session": registry.create_session(UID),
+        }
+        waiting = asyncio.create_task(ways.pop(asked))
+        for other in ways.values():
+            other.close()
+        await elapse(0.1)
+        await registry.drain(5.0)
+        with pytest.raises(Draining):
+            await asyncio.wait_for(waiting, 0.1)
+        await registry.close()
 
     run_virtual(main())
 
