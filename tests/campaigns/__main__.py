@@ -1,7 +1,8 @@
 """``python -m tests.campaigns kill --cycles 1000``: run a campaign, keep what it found, and say so.
 
 ``all`` runs every campaign with the figures of a release; ``page`` puts what is kept into docs/reliability.md,
-which ``all`` does at its end. Exits with 1 if a promise was broken or a mutant survived.
+which ``all`` does at its end. A run that is smaller than a release's is kept apart and never gets there. Exits with 1
+if a promise was broken or a mutant survived.
 """
 
 from __future__ import annotations
@@ -11,34 +12,41 @@ import asyncio
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from tests.campaigns import report
-from tests.campaigns.catalogue import CAMPAIGNS, Found
+from tests.campaigns.catalogue import CAMPAIGNS, Campaign, Found
 from tests.campaigns.plan import Plan
 from tests.support.firestore_emulator import Emulator, find_jar
 
 KEPT = Path("var/reliability")
+TRIALS = Path("var/trials")
+"""What runs left that are too small for the page."""
 RUNS = Path("var/campaigns")
 """Logs and evidence of a campaign; what was clean leaves none."""
 PAGE = Path("docs/reliability.md")
+NOT_RUN = "NOT RUN on Firestore: Google's emulator was not found."
 
 
 def main() -> int:
     """Return 0 if every promise held."""
-    # As on Ctrl-C: whatever was started is stopped, and not left behind.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # At once, whatever runs; a handler that asyncio knew as its own it would put off until its next turn.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _interrupt)
     options = _options()
     names = list(CAMPAIGNS) if options.name == "all" else [options.name]
     broken = False
     for name in names if options.name != "page" else []:
-        found = _run(
-            name, CAMPAIGNS[name].cycles if options.cycles is None else options.cycles, options.seed
-        )
+        campaign = CAMPAIGNS[name]
+        cycles = campaign.cycles if options.cycles is None else options.cycles
+        found = _run(name, campaign, cycles, options.seed)
+        kept = KEPT if cycles >= campaign.cycles else TRIALS
+        report.save(kept, name, found.tallies, [*found.notes, *found.failures])
         _say(_summary(name, found))
-        report.save(KEPT, name, found.tallies, [*found.notes, *found.failures])
+        _say(f"Kept in {kept / name}.json.")
         broken |= not found.clean
     if options.name in ("all", "page"):
         report.write(KEPT, PAGE)
@@ -61,14 +69,18 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _run(name: str, cycles: int, seed: int) -> Found:
-    campaign = CAMPAIGNS[name]
-    folder = (RUNS / name).absolute()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def _interrupt(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(name: str, campaign: Campaign, cycles: int, seed: int) -> Found:
+    RUNS.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=RUNS)).absolute()
     with _emulator(folder) if campaign.stores else nullcontext("") as emulator:
         plan = Plan(folder=folder, cycles=cycles, seed=seed, emulator=emulator, tell=_tell)
         found = asyncio.run(campaign.run(plan))
+    if campaign.stores and not emulator:
+        found.notes = [*found.notes, f"{name}: {NOT_RUN}"]
     if found.clean:
         shutil.rmtree(folder)
     return found
@@ -79,7 +91,7 @@ def _emulator(folder: Path) -> Iterator[str]:
     """Run a Firestore emulator for one campaign, or say loudly that there is none."""
     jar = find_jar()
     if jar is None:
-        _say("NOT RUN on Firestore: Google's emulator was not found.")
+        _say(NOT_RUN)
         yield ""
         return
     emulator = Emulator(jar, folder / "emulator.log")

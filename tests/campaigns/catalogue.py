@@ -54,7 +54,7 @@ class Campaign:
 
     run: Run
     cycles: int
-    """As for a release."""
+    """As for a release: faults of all stores and modes, or repetitions of the whole where docs/reliability.md says so."""
     stores: bool = True
     """Whether it wants an emulator."""
 
@@ -66,8 +66,11 @@ async def _sim(plan: Plan) -> Found:
     return Found([tally], failures=summary.missing() if plan.cycles >= SEEDS_FOR_ALL else [])
 
 
-async def _mutants(_plan: Plan) -> Found:
-    fates = list(hunt_all())
+async def _mutants(plan: Plan) -> Found:
+    fates = []
+    for fate in hunt_all():
+        plan.tell(str(fate))
+        fates.append(fate)
     found = sum(fate.found for fate in fates)
     note = f"{found} of {len(fates)} mutants of the production code were found by the simulation."
     return Found(notes=[note], failures=[fate.name for fate in fates if not fate.found])
