@@ -20,7 +20,7 @@ PROTOC_OUT := $(addsuffix =$(GEN),--python_out --grpc_python_out --mypy_out --my
 
 export PORT
 .DELETE_ON_ERROR:
-.PHONY: help run setup setup-run test test-realtime lint format gen check-gen lock check-deploy \
+.PHONY: help run lab setup setup-run test test-realtime lint format gen check-gen lock check-deploy \
   sim kill pause roll outage network clocks leaks crash-points mutants reliability \
   bench clean check-python
 
@@ -29,6 +29,9 @@ help:  ## List the verbs.
 
 run: setup-run  ## Start the runtime and the edge here, at http://127.0.0.1:8080 (or PORT).
 	$(BIN)/python -m edge.local
+
+lab: setup-run  ## Start the connection lab: break connections and processes, and watch (PORT).
+	$(BIN)/python -m lab
 
 setup: $(STAMP)-dev  ## Make .venv with everything for tests, checks and code generation.
 

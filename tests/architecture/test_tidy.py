@@ -43,6 +43,9 @@ ENVIRONMENT_READERS = {
     "edge/__main__.py",
     "edge/local.py",
     "edge/main.py",
+    "lab/__main__.py",
+    "lab/agent.py",
+    "lab/naive.py",
 }
 """The composition roots. Everything else is told what it needs."""
 
@@ -101,7 +104,9 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_every_folder_of_python_is_a_package() -> None:
-    folders = {name.rsplit("/", 1)[0] for name in python_files("edge", "agent_runtime", "tests")}
+    folders = {
+        name.rsplit("/", 1)[0] for name in python_files("edge", "agent_runtime", "lab", "tests")
+    }
     assert [
         folder for folder in sorted(folders) if not (ROOT / folder / "__init__.py").exists()
     ] == []
@@ -142,7 +147,7 @@ def _reads_environment(node: ast.AST) -> bool:
 def test_only_composition_roots_read_the_environment() -> None:
     assert [
         f"{name}:{getattr(node, 'lineno', 0)}"
-        for name in python_files("edge", "agent_runtime")
+        for name in python_files("edge", "agent_runtime", "lab")
         if name not in ENVIRONMENT_READERS
         for node in ast.walk(parsed(name))
         if _reads_environment(node)
