@@ -105,7 +105,7 @@ async def _open_registry(
 ) -> Registry:
     """Return a registry whose journal and runtime answer; closing it closes them."""
     clock = WallClock()
-    journal = await _open_journal(config.journal, clock)
+    journal = await _open_journal(config.journal, clock, config.start_wait_seconds)
     runtime = GrpcRuntime(config.runtime_target, _runtime_options(config), metrics)
     try:
         await unless_stopped(stop, _await_dependencies(journal, runtime, config))
@@ -157,7 +157,7 @@ def _listen(config: Config) -> socket.socket:
         raise StartFailed(f"cannot listen on {where}: {error.strerror}") from None
 
 
-async def _open_journal(choice: JournalChoice, clock: Clock) -> Journal:
+async def _open_journal(choice: JournalChoice, clock: Clock, wait_seconds: float) -> Journal:
     try:
         match choice:
             case MemoryChoice():
@@ -170,7 +170,9 @@ async def _open_journal(choice: JournalChoice, clock: Clock) -> Journal:
                     clock, project=project, database=database, emulator_host=emulator_host
                 )
             case _:
-                return await SqliteJournal.open(choice.path, clock)
+                return await SqliteJournal.open(
+                    choice.path, clock, open_timeout_seconds=wait_seconds
+                )
     except JournalUnavailable as error:
         raise StartFailed(f"the journal cannot be opened: {error}") from None
     except DefaultCredentialsError:

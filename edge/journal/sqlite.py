@@ -39,14 +39,17 @@ class SqliteJournal:
         clock: Clock,
         *,
         busy_timeout_seconds: float = 2.0,
+        open_timeout_seconds: float = 2.0,
         log_retention_seconds: float = LOG_RETENTION_SECONDS,
     ) -> SqliteJournal:
         """Open or create the file. Another process may hold it for ``busy_timeout_seconds``.
 
+        ``open_timeout_seconds`` is the same for the opening alone, when nobody waits for an answer yet.
+
         Raises:
             JournalUnavailable: with one line that says why not.
         """
-        connect = partial(tables.open_database, path, busy_timeout_seconds)
+        connect = partial(tables.open_database, path, busy_timeout_seconds, open_timeout_seconds)
         writer = GroupWriter(await DatabaseThread.start("journal-writer", connect))
         try:
             reader = await DatabaseThread.start("journal-reader", connect)

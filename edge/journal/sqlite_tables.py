@@ -60,8 +60,12 @@ _SWEEP = (
 _TAKEN = {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE}
 
 
-def open_database(path: Path, busy_timeout_seconds: float) -> sqlite3.Connection:
+def open_database(
+    path: Path, busy_timeout_seconds: float, open_timeout_seconds: float
+) -> sqlite3.Connection:
     """Open the journal's file, make it if there is none, and bring it to the current schema.
+
+    Another process may hold it for ``open_timeout_seconds`` now, for ``busy_timeout_seconds`` later.
 
     Raises:
         JournalUnavailable: with one line that says why not.
@@ -70,11 +74,12 @@ def open_database(path: Path, busy_timeout_seconds: float) -> sqlite3.Connection
     if not os.path.isdir(path.parent):  # noqa: PTH112 - ``Path.is_dir`` raises without permission
         raise JournalUnavailable(f"no folder {path.parent} for the journal")
     try:
-        db = sqlite3.connect(path, timeout=busy_timeout_seconds, isolation_level=None)
+        db = sqlite3.connect(path, timeout=open_timeout_seconds, isolation_level=None)
     except sqlite3.Error as error:
         raise JournalUnavailable(f"cannot open the journal {path}: {error}") from error
     try:
         _configure(db)
+        db.execute(f"PRAGMA busy_timeout={int(busy_timeout_seconds * 1000)}")
     except (sqlite3.Error, JournalUnavailable) as error:
         db.close()
         raise JournalUnavailable(f"cannot use the journal {path}: {error}") from error

@@ -126,6 +126,26 @@ def test_a_folder_without_permission_is_told(public_folder: Path) -> None:
     assert open_as_nobody(folder / "journal.db") == f"no folder {folder} for the journal\n"
 
 
+async def test_a_file_that_is_locked_at_the_start_is_waited_for(
+    path: Path, journal: SqliteJournal, intruder: sqlite3.Connection
+) -> None:
+    intruder.execute("BEGIN IMMEDIATE")
+    opening = asyncio.create_task(
+        SqliteJournal.open(
+            path, ManualClock(), busy_timeout_seconds=0.05, open_timeout_seconds=60.0
+        )
+    )
+    _, waiting = await asyncio.wait({opening}, timeout=0.3)
+    assert waiting
+    intruder.execute("ROLLBACK")
+    opened = await opening
+    intruder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(JournalUnavailable, match="database is locked"):
+        await opened.create_session("s2", "u1")  # from now on nobody is kept waiting as long
+    intruder.execute("ROLLBACK")
+    await opened.close()
+
+
 async def test_a_locked_file_is_waited_for_and_then_told(
     journal: SqliteJournal, intruder: sqlite3.Connection
 ) -> None:
