@@ -28,7 +28,8 @@ from edge.core.turn import TurnState
 from edge.ports import TurnEntry
 from edge.sessions.appending import Settled, TurnExists
 from edge.sessions.driver import CancelAnswer
-from edge.sessions.room import TRIES, Room, within_patience
+from edge.sessions.room import TRIES, Room
+from edge.sessions.waiting import alone, within_patience
 
 CONTENTION_TRIES = 20
 """An owner leaves 100 ms between batches: measured, a contender needs three tries at the 99th percentile."""
@@ -51,7 +52,7 @@ async def start_turn(room: Room, request: TurnRequest) -> TurnStarted:
         entry = await room.services.journal.turn(room.session_id, turn_id)
         if entry is not None:
             return await _replayed(room, request, entry)
-        async with room.lock:
+        async with alone(room.lock):
             started = await _try_start(room, request, turn_id)
         if started is not None:
             return started
@@ -135,7 +136,7 @@ async def _replayed(room: Room, request: TurnRequest, entry: TurnEntry) -> TurnS
         raise IdempotencyKeyReused
     page = await room.services.journal.read(room.session_id, entry.slot - 1, 1)
     record = page.records[0] if page.records else None
-    async with room.lock:
+    async with alone(room.lock):
         await room.refresh()
     if room.session.busy and room.driver is None:
         room.attend()  # its owner may be dead
@@ -153,7 +154,7 @@ async def cancel(room: Room, turn_id: str) -> CancelAnswer:
     for _ in range(CONTENTION_TRIES):
         answer = await room.cancel_here(turn_id)
         if answer is None:
-            async with room.lock:
+            async with alone(room.lock):
                 answer = await _try_cancel(room, turn_id)
         if answer is not None:
             return answer
@@ -196,7 +197,7 @@ async def resolve(room: Room, turn_id: str, call_id: str, decision: str) -> None
         TurnNotFound, ToolCallNotFound, ToolCallSettled, JournalUnavailable: see there.
     """
     for _ in range(CONTENTION_TRIES):
-        async with room.lock:
+        async with alone(room.lock):
             if await _try_resolve(room, turn_id, call_id, decision):
                 return
         await _yield_slot(room)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
 
 from edge.core import effects as fx
 from edge.core.control import Reconnect, ResetReason, Status
@@ -35,29 +34,14 @@ from edge.sessions.services import Services
 from edge.sessions.tail import Tail
 from edge.sessions.unwatched import Unwatched
 from edge.sessions.viewer import Viewer
+from edge.sessions.waiting import within_patience
 
 _log = logging.getLogger("edge.sessions")
-T = TypeVar("T")
 
 LOOK_EVERY_SECONDS = 1.0
 """How often a follower looks after the owner, and says that it has viewers."""
-ANSWER_SECONDS = 5.0
-"""How long a caller waits for a driver whose journal does not answer, before it is told to come back."""
 TRIES = 4
 """How often a request's append is tried before the caller is told to come back."""
-
-
-async def within_patience(answer: Awaitable[T]) -> T:
-    """Wait for a driver's answer. What was asked of it stays asked.
-
-    Raises:
-        JournalUnavailable: it did not come in ``ANSWER_SECONDS``.
-    """
-    try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            return await answer
-    except TimeoutError:
-        raise JournalUnavailable("no answer from the journal") from None
 
 
 class Room:

@@ -51,6 +51,33 @@ def test_a_cancel_is_never_told_of_an_end_that_a_leaving_owner_could_not_commit(
     run_virtual(main())
 
 
+class Locked(FaultyJournal):
+    """Whose file another process holds: every write waits, and fails."""
+
+    async def append(
+        self, session_id: str, records: Sequence[AnyRecord], turn: TurnEntry | None = None
+    ) -> None:
+        await elapse(2.0)
+        raise JournalUnavailable
+
+
+@pytest.mark.proves("P-HTTP-15")
+def test_streams_do_not_queue_behind_commands_whose_callers_have_left() -> None:
+    async def main() -> None:
+        registry = edge(Locked(memory_journal()), RuntimeDouble(short))
+        session_id = await registry.create_session(UID)
+        calls = [registry.start_turn(UID, session_id, request(key=str(n) * 16)) for n in range(8)]
+        asked = [asyncio.create_task(call) for call in calls]
+        await elapse(0.1)  # one of them is at work, the others queue
+        async with asyncio.timeout(25.0):
+            assert await registry.attach(UID, session_id, None, "turn_end") is None
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert all(isinstance(answer, JournalUnavailable) for answer in answers)
+        await registry.close()
+
+    run_virtual(main())
+
+
 @pytest.mark.proves("S79", "P-HTTP-15")
 @pytest.mark.parametrize("asked", ["start a turn", "watch", "snapshot", "new session"])
 def test_a_leaving_edge_owes_nobody_an_answer(asked: str) -> None:
