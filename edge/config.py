@@ -73,7 +73,7 @@ class Config:
     disconnect_grace_seconds: float = 10.0  # EDGE_DISCONNECT_GRACE_SECONDS
     runtime_idle_seconds: float = 60.0  # EDGE_RUNTIME_IDLE_SECONDS: a silent attempt is dead
     start_wait_seconds: float = 10.0  # EDGE_START_WAIT_SECONDS: for journal and runtime
-    drain_seconds: float = 6.0  # EDGE_DRAIN_SECONDS
+    drain_seconds: float = 7.0  # EDGE_DRAIN_SECONDS
 
     def __post_init__(self) -> None:
         _require(

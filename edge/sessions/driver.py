@@ -41,6 +41,11 @@ from edge.sessions.tail import Tail
 
 _log = logging.getLogger("edge.sessions")
 
+FAREWELL_SECONDS = 1.0
+"""Of a drain: for the hint that the session is free, without which others wait until the lease runs out."""
+TIMER_SECONDS = 0.5
+"""Of a drain: by how much the writer's own timer may be late."""
+
 CancelAnswer = Literal["accepted", "done"]
 
 _HINTS: dict[TurnState, TurnHint] = {
@@ -134,12 +139,14 @@ class Driver:
             polling.cancel()
 
     async def drain(self, seconds: float) -> None:
-        """Hand the turn over within ``seconds``."""
-        self.feed(ins.DrainAsked(self._loop.time() + seconds))
-        await asyncio.wait([self.closed], timeout=seconds + 1.0)
+        """Hand the turn over within ``seconds``, the last of which are for letting others know."""
+        late = max(seconds - FAREWELL_SECONDS - TIMER_SECONDS, 0.0)
+        self.feed(ins.DrainAsked(self._loop.time() + late))
+        # When it is late the writer leaves by itself, as tidily as it can.
+        await asyncio.wait([self.closed], timeout=late + TIMER_SECONDS)
         self.abandon()
         if self._farewell is not None:
-            await asyncio.wait([self._farewell], timeout=1.0)
+            await asyncio.wait([self._farewell], timeout=FAREWELL_SECONDS)
 
     def abandon(self) -> None:
         """Stop at once, as if the lease were lost."""

@@ -282,13 +282,17 @@ class Registry:
         """Hand every turn over and end every stream resumably, within the deadline. Idempotent."""
         self.draining = True
         rolling = partial(decide_reconnect, "rolling", self._services.chance, streams=self.streams)
+        time = asyncio.get_running_loop().time
+        until = time() + deadline_seconds
         rooms = list(self._rooms.values())
         while rooms:
-            await asyncio.gather(*(room.drain(deadline_seconds, rolling) for room in rooms))
+            left = max(until - time(), 0.0)
+            await asyncio.gather(*(room.drain(left, rolling) for room in rooms))
             # A request that was let in before may have opened a room, or started a turn.
             rooms = [r for r in self._rooms.values() if not r.retired or r.driver is not None]
         if self._owed:
-            await asyncio.wait(self._owed, timeout=LAST_ANSWERS_SECONDS)
+            patience = min(LAST_ANSWERS_SECONDS, max(until - time(), 0.0))
+            await asyncio.wait(self._owed, timeout=patience)
         self._leaving = True
         for owed in self._owed:
             if not owed.done():

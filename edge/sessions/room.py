@@ -57,6 +57,7 @@ class Room:
         self.viewers: dict[Viewer, None] = {}  # in order of arrival
         self.retired = False
         """The process is leaving: what it hands over it must not take back."""
+        self._goodbye: Callable[[], Reconnect] | None = None
         self.dead = False
         """Its memory can no longer be believed: the registry makes a new room."""
         self.appender = Appender(services.journal, session_id, services.chance)
@@ -363,9 +364,11 @@ class Room:
     def _die(self) -> None:
         """Stop believing what this process showed and knew beyond the log.
 
-        Streams end without a word: clients come back with a cursor, and the attach table does the rest.
+        Streams end without a word, but for those of a leaving process: clients come back with a cursor, and the
+        attach table does the rest.
         """
         self.dead = True
+        self._say_goodbye()
         self.tail.close()
 
     # --- the end --------------------------------------------------------------------------------------
@@ -373,10 +376,15 @@ class Room:
     async def drain(self, seconds: float, reconnect: Callable[[], Reconnect]) -> None:
         """Hand over the turn that runs here, if any, and send the viewers after it."""
         self.retired = True
+        self._goodbye = reconnect
         if self.driver is not None:
             await self.driver.drain(seconds)
-        for viewer in self.viewers:
-            viewer.send_away(reconnect())
+        self._say_goodbye()
+
+    def _say_goodbye(self) -> None:
+        if self._goodbye is not None:
+            for viewer in self.viewers:
+                viewer.send_away(self._goodbye())
 
     @property
     def in_use(self) -> bool:

@@ -97,7 +97,10 @@ class Viewer:
             if self._ping_due:
                 return []
             await self._wait()
-        return None
+        # Nothing here can be believed any more, but where to go next.
+        last_words: list[Shown | Control] = [c for c in self._said if isinstance(c, Reconnect)]
+        self._said.clear()
+        return last_words or None
 
     def _resolve_again(self) -> None:
         """P-RES-2: when the epoch grows, what was shown ahead of the log may not have survived."""

@@ -73,7 +73,7 @@ def _routes(parts: Parts) -> list[tuple[str, str, Handler]]:
         ("GET", "/metrics", pages.metrics),
         ("GET", "/openapi.json", pages.openapi),
         ("GET", "/", pages.index),
-        ("GET", "/static/<name>", pages.static),
+        ("GET", "/static/<path:name>", pages.static),
     ]
 
 

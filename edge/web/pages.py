@@ -7,7 +7,9 @@ Knows nothing of sessions but whether they can be served.
 from __future__ import annotations
 
 import mimetypes
+from collections.abc import Iterator
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 from quart import Response
 
@@ -29,8 +31,8 @@ class Pages:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        folder = resources.files("edge") / "static"
-        self._files = {item.name: item.read_bytes() for item in folder.iterdir() if item.is_file()}
+        # A closed table: what it does not name is not there, whatever the path spells.
+        self._files = dict(_files_in(resources.files("edge") / "static"))
 
     async def healthz(self) -> Response:
         """Say that the process lives; an orchestrator restarts it otherwise."""
@@ -60,3 +62,12 @@ class Pages:
         response.headers["Cache-Control"] = "no-cache"
         response.headers["Content-Security-Policy"] = _PAGE_POLICY
         return response
+
+
+def _files_in(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+    """Yield the path below ``folder`` and the content of every file in it."""
+    for item in folder.iterdir():
+        if item.is_file():
+            yield prefix + item.name, item.read_bytes()
+        else:
+            yield from _files_in(item, f"{prefix}{item.name}/")

@@ -24,7 +24,7 @@ Ports = Callable[[], Sequence[int]]
 REAL_TIMINGS: Mapping[str, str] = {
     "EDGE_TTL_SECONDS": "15",
     "EDGE_HOLD_TIMEOUT_SECONDS": "10",
-    "EDGE_DRAIN_SECONDS": "6",
+    "EDGE_DRAIN_SECONDS": "7",
     "EDGE_PING_SECONDS": "3",  # only this: the clients of tests give up after 10 s of silence
 }
 """As deployed: what is measured here depends on them."""

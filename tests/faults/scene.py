@@ -36,7 +36,7 @@ QUICK = {
     "EDGE_TTL_SECONDS": "4.5",
     "EDGE_HOLD_TIMEOUT_SECONDS": "1.4",
     "EDGE_PING_SECONDS": "1",
-    "EDGE_DRAIN_SECONDS": "2",
+    "EDGE_DRAIN_SECONDS": "4",
     "EDGE_START_WAIT_SECONDS": "30",
 }
 """Timings as short as their relations allow, so that a take-over takes seconds."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -53,6 +55,28 @@ async def test_a_container_that_is_told_to_stop_hands_its_turns_over(scene: Scen
     # The owner waited for the running tool, so its outcome is known.
     ends = [json.loads(e.data)["outcome"] for e in tool.screen if e.type == "tool_end"]
     assert ends == ["succeeded", "succeeded"]
+
+
+@pytest.mark.realtime
+@pytest.mark.proves("S79", "P-SSE-15")
+async def test_an_edge_that_cannot_write_any_more_leaves_in_time_and_tells_its_readers(
+    sqlite_scene: Scene,
+) -> None:
+    scene = sqlite_scene
+    await scene.set(2, shape="shared")
+    node, other = scene.nodes
+    text = await scene.started(*TEXT)
+    async with exchange(node.port, "GET", events_of(text), [("Last-Event-ID", "0-0")]) as stream:
+        await text.listen(stream, saw("token"))
+        assert scene.store.path is not None
+        with closing(sqlite3.connect(scene.store.path, isolation_level=None)) as intruder:
+            intruder.execute("BEGIN IMMEDIATE")
+            node.edge.signal(signal.SIGTERM)
+            await text.listen(stream)
+            assert (text.tidy, text.told[-1]) == (True, "reconnect")
+            assert await node.edge.exit_code() == 0
+    await text.follow(other.port)
+    await scene.judge(text)
 
 
 @pytest.mark.proves("S79")

@@ -39,7 +39,7 @@ def test_a_cancel_is_never_told_of_an_end_that_a_leaving_owner_could_not_commit(
         edges.wire_a.plan = lambda method, n: lost.get(method)
         await elapse(2.0)  # the end of the turn is numbered, and cannot be appended
         turn_id = edges.runtime_a.calls[0].ref.turn_id
-        draining = asyncio.create_task(edges.a.drain(2.0))
+        draining = asyncio.create_task(edges.a.drain(4.0))
         await elapse(1.5)
         with pytest.raises(JournalUnavailable):
             await edges.a.cancel(UID, session_id, turn_id)
