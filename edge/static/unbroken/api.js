@@ -1,0 +1,81 @@
+// The edge's HTTP API: requests with credentials, and calls that go on until they are answered.
+//
+// Knows nothing of streams or of what is shown. Every call here may be repeated without harm: the server
+// takes a repeated key, cancel or decision for the one that it has (PROTOCOL.md, P-HTTP-5, 10 and 14).
+
+import { ProblemError, isPassing, problemOf } from "./problems.js";
+import { decideWait, pause } from "./waiting.js";
+
+/** One server as one user sees it. `token` is a text, or a function `({ refresh }) => text`, or missing. */
+export class Api {
+  #options;
+  #token; // a promise that requests share, or nothing until one is asked for
+  #expired = false;
+
+  constructor({ baseUrl = "", headers = {}, token, credentials = "same-origin", environment }) {
+    this.#options = { baseUrl, headers, token, credentials, environment };
+  }
+
+  /** Ask for another token with the next request. */
+  expire() {
+    this.#token = undefined;
+    this.#expired = true;
+  }
+
+  /** Make one request; a 401 is answered with a fresh token, once, and then stands. */
+  async request(path, init = {}) {
+    const used = this.#currentToken();
+    const response = await this.#fetch(path, init, await used);
+    if (response.status !== 401 || typeof this.#options.token !== "function") return response;
+    if (used === this.#token) this.expire(); // else somebody else has fetched one meanwhile
+    return this.#fetch(path, init, await this.#currentToken());
+  }
+
+  /**
+   * POST or GET until the server answers, and return its JSON and headers.
+   *
+   * Rejects with `ProblemError` where the server refuses for good, and with the signal's reason when it aborts.
+   */
+  async call(method, path, { body, headers = {}, signal } = {}) {
+    const json = body && { body: JSON.stringify(body) };
+    const type = body && { "Content-Type": "application/json" };
+    const init = { method, ...json, headers: { Accept: "application/json", ...type, ...headers }, signal };
+    const { environment } = this.#options;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await this.#once(path, init);
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!isPassing(error)) throw error;
+        const wait = decideWait({ failures, toldMs: error.retryAfterMs, random: environment.random });
+        await pause(wait, environment, signal);
+        signal?.throwIfAborted();
+      }
+    }
+  }
+
+  async #once(path, init) {
+    const response = await this.request(path, init);
+    if (!response.ok) throw await problemOf(response, this.#options.environment.now());
+    return { body: await response.json(), headers: response.headers };
+  }
+
+  #currentToken() {
+    const { token } = this.#options;
+    if (typeof token !== "function") return token;
+    if (this.#token === undefined) {
+      const asked = Promise.resolve(token({ refresh: this.#expired }));
+      this.#token = asked;
+      this.#expired = false;
+      asked.catch(() => this.#token === asked && this.expire());
+    }
+    return this.#token;
+  }
+
+  #fetch(path, { headers, ...init }, token) {
+    const { environment, baseUrl, credentials, headers: always } = this.#options;
+    const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    const all = { ...always, ...authorization, ...headers };
+    return environment.fetch(baseUrl + path, { ...init, headers: all, credentials, cache: "no-store" });
+  }
+}

@@ -1,0 +1,50 @@
+// What a browser (or Node) offers, as one object: network, time, chance, signs of life, other tabs.
+//
+// Knows nothing of sessions. Everything else in this library asks only this object, so tests can give another.
+
+/** The environment of the page or process at hand. */
+export function hostEnvironment() {
+  return {
+    fetch: (url, init) => fetch(url, init),
+    now: () => Date.now(),
+    random: () => Math.random(),
+    uuid,
+    setTimeout: (callback, ms) => setTimeout(callback, ms),
+    clearTimeout: (timer) => clearTimeout(timer),
+    isOnline: () => globalThis.navigator?.onLine !== false,
+    isVisible: () => globalThis.document?.visibilityState !== "hidden",
+    onSign,
+    tabs: tabs(),
+  };
+}
+
+/**
+ * Call `listener` with "online", "offline", "visible" (the tab is looked at again) or "restored" (the page
+ * comes back out of the back/forward cache, where every connection has died). Returns what ends it.
+ */
+function onSign(listener) {
+  const signs = [
+    [globalThis, "online", () => listener("online")],
+    [globalThis, "offline", () => listener("offline")],
+    [globalThis, "focus", () => listener("visible")],
+    [globalThis, "pageshow", (event) => event.persisted && listener("restored")],
+    [globalThis.document, "visibilitychange", () => document.visibilityState === "visible" && listener("visible")],
+  ].filter(([target]) => target?.addEventListener);
+  for (const [target, type, react] of signs) target.addEventListener(type, react);
+  return () => {
+    for (const [target, type, react] of signs) target.removeEventListener(type, react);
+  };
+}
+
+/** What tabs of one browser share a stream with; nothing where something is missing (http on a LAN, Node). */
+function tabs() {
+  const { document, navigator, BroadcastChannel } = globalThis;
+  if (!document || !navigator?.locks || !BroadcastChannel) return undefined;
+  return { locks: navigator.locks, channel: (name) => new BroadcastChannel(name) };
+}
+
+/** `crypto.randomUUID` is missing on pages that were not loaded over https or from this machine. */
+function uuid() {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

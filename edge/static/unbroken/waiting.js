@@ -1,0 +1,31 @@
+// How long to wait before the next try, and the wait itself, which a sign of life cuts short.
+//
+// Knows nothing of what is tried. Full jitter (any time from none to the bound), so that all who lost the same
+// server do not come back together.
+
+export const FIRST_MS = 1_000;
+export const MOST_MS = 20_000;
+
+const WAKING = ["online", "visible", "restored"];
+
+/** The wait after `failures` failures in a row, in ms; never shorter than the server asked for. */
+export function decideWait({ failures, toldMs, random }) {
+  const bound = failures === 0 ? 0 : Math.min(FIRST_MS * 2 ** (failures - 1), MOST_MS);
+  return (toldMs ?? 0) + Math.floor(random() * bound);
+}
+
+/** Wait for `ms`, or until `signal` aborts, or until the browser shows a sign that trying is worth it. */
+export function pause(ms, environment, signal) {
+  return new Promise((resolve) => {
+    const end = () => {
+      environment.clearTimeout(timer);
+      stopListening();
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = environment.setTimeout(end, ms);
+    const stopListening = environment.onSign((sign) => WAKING.includes(sign) && end());
+    if (signal?.aborted) end();
+    else signal?.addEventListener("abort", end);
+  });
+}
