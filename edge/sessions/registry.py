@@ -183,10 +183,11 @@ class Registry:
         for _ in range(ROOMS_TRIED):
             room = await self._room(uid, session_id)
             viewer = await self._open(room, cursor, until)
-            if not room.dead:
+            if not (room.dead or room.retired):
                 return viewer
             if viewer is not None:
                 viewer.close()  # its room was fenced while it looked; the next one reads on
+            self._refuse_when_draining()  # nobody would send it away any more
         raise JournalUnavailable("the lease did not come to rest")
 
     async def _open(self, room: Room, cursor: Cursor | None, until: Until) -> Viewer | None:
@@ -230,6 +231,8 @@ class Registry:
             raise SessionNotFound
         room = Room(self._services, session_id, head.owner)
         await room.load(head)
+        # A request that was let in before a drain may come here after it: nobody would hand its turn over.
+        room.retired = self.draining
         self._rooms[session_id] = room
         return room
 

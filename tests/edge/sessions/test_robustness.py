@@ -12,7 +12,7 @@ import pytest
 from edge.core.cursor import Cursor
 from edge.core.errors import Draining, JournalUnavailable, LogBroken, Overloaded, TooManyStreams
 from edge.core.log import AnyRecord
-from edge.ports import Journal, Page, Renewal, TurnEntry
+from edge.ports import Head, Journal, Page, Renewal, TurnEntry
 from edge.sessions.settings import SessionSettings
 from tests.edge.sessions.test_takeover import TwoEdges, talk
 from tests.support.faulty_journal import Fault, FaultyJournal
@@ -306,6 +306,36 @@ class HeldUp(FaultyJournal):
         self.asked.set()
         await self.go_on.wait()
         await super().append(session_id, records, turn)
+
+
+@pytest.mark.proves("S79", "P-RUN-11")
+def test_a_turn_that_begins_behind_a_drain_is_left_to_the_next_edge() -> None:
+    async def main() -> None:
+        store = memory_journal()
+        wire = FaultyJournal(store)
+        runtime = RuntimeDouble(long_tool)
+        leaving = edge(wire, runtime)
+        session_id = await leaving.create_session(UID)
+        slow = asyncio.Event()
+
+        async def head(session_id: str) -> Head | None:
+            await slow.wait()
+            return await store.head(session_id)
+
+        wire.head = head  # type: ignore[method-assign]
+        starting = asyncio.create_task(leaving.start_turn(UID, session_id, request()))
+        await elapse(0.1)
+        draining = asyncio.create_task(leaving.drain(6.0))
+        await elapse(0.5)  # there was no room that it could have emptied
+        slow.set()
+        assert not (await starting).replayed
+        await draining
+        assert runtime.calls == []
+        left = await store.head(session_id)
+        assert left is not None and left.renewed_seconds_ago == math.inf  # free at once
+        await leaving.close()
+
+    run_virtual(main())
 
 
 @pytest.mark.proves("S79", "P-RUN-11")
