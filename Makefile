@@ -13,6 +13,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCKS := $(addprefix requirements/,base.txt build.txt dev.txt)
 STAMP := $(VENV)/.stamp
+CLIENTS := tests/clients/node_modules/.stamp
 
 PROTO := proto/unbroken/v1/agent_runtime.proto
 GEN := proto/gen
@@ -37,10 +38,10 @@ setup: $(STAMP)-dev  ## Make .venv with everything for tests, checks and code ge
 
 setup-run: $(STAMP)-run
 
-test: setup  ## Run the fast test suite.
+test: setup $(CLIENTS)  ## Run the fast test suite.
 	$(BIN)/python -m pytest $(ARGS)
 
-test-realtime: setup  ## Run the tests that wait for real time, kill processes and cut connections.
+test-realtime: setup $(CLIENTS)  ## Run the tests that wait for real time, kill processes and cut connections.
 	$(BIN)/python -m pytest -m realtime $(ARGS)
 
 lint: setup  ## Check style, types, import directions, contract and Dockerfile.
@@ -97,7 +98,7 @@ bench: setup  ## Run the benchmarks.
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
 clean:  ## Remove .venv and every cache.
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) tests/clients/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 check-python:
@@ -119,6 +120,10 @@ $(STAMP)-dev: $(STAMP) pyproject.toml
 	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
 	$(call install-editable)
 	@touch $@ $(STAMP)-run
+
+# Without npm, or without what it asks, the tests of these packages say that they were NOT RUN.
+$(CLIENTS): tests/clients/package-lock.json
+	-@command -v npm >/dev/null && cd tests/clients && npm ci --silent && touch node_modules/.stamp
 
 # No index is asked: what builds the package was installed from its hashes.
 define install-editable
