@@ -22,7 +22,7 @@ from lab.control import build_app
 from lab.door import Door
 from lab.ledger import Ledger
 from lab.network import Network
-from lab.processes import Fleet, Program
+from lab.processes import Fleet, Program, together
 from lab.settings import Settings, SettingsError
 from lab.store import Store
 from lab.troubles import Troubles
@@ -35,8 +35,6 @@ LEASE = {
     "EDGE_START_WAIT_SECONDS": "30",
 }
 """Shorter than by default, so that nobody waits long for a take-over."""
-PINGS_PER_IDLE = 3
-"""How many pings fit into the silence after which the network cuts."""
 
 
 class WallClock:
@@ -82,21 +80,20 @@ async def _start(
         **LEASE,
         "PORT": "0",
         "EDGE_JOURNAL": f"sqlite:{folder / 'journal.sqlite3'}",
-        "EDGE_PING_SECONDS": f"{settings.idle_seconds / PINGS_PER_IDLE:.3f}",
+        "EDGE_PING_SECONDS": f"{settings.ping_seconds:.3f}",
     }
 
-    async def fleet(name: str, module: str, size: int, **variables: str) -> Fleet:
+    def fleet(name: str, module: str, **variables: str) -> Fleet:
         made = Fleet(Program(name, module, {**common, **variables}, folder))
         stack.push_async_callback(made.close)
-        await made.start(size)
         return made
 
-    runtimes = await fleet("runtime", "agent_runtime", 1, **runtime)
-    target = f"127.0.0.1:{runtimes.port()}"
-    return {
-        "durable": await fleet("edge", "edge", REPLICAS, EDGE_RUNTIME_TARGET=target, **edge),
-        "naive": await fleet("naive", "lab.naive", REPLICAS),
-    }
+    runtimes = fleet("runtime", "agent_runtime", **runtime)
+    await runtimes.start(1)
+    edge["EDGE_RUNTIME_TARGET"] = f"127.0.0.1:{runtimes.port()}"
+    fleets = {"durable": fleet("edge", "edge", **edge), "naive": fleet("naive", "lab.naive")}
+    await together(*(one.start(REPLICAS) for one in fleets.values()))
+    return fleets
 
 
 async def _serve(

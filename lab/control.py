@@ -37,9 +37,8 @@ def build_app(troubles: Troubles, settings: Settings) -> Quart:
 
 def _add_pages(app: Quart) -> None:
     """Serve a closed table of files: the lab's own, and the client library that the edge ships."""
-    library = resources.files("edge") / "static" / "unbroken"
     files = dict(_files("lab/", resources.files("lab") / "static"))
-    files |= dict(_files("static/unbroken/", library))
+    files |= dict(_files("static/unbroken/", resources.files("edge") / "static" / "unbroken"))
 
     @app.get("/")
     async def index() -> Response:
@@ -59,14 +58,20 @@ def _add_pages(app: Quart) -> None:
 
 def _files(prefix: str, folder: Traversable) -> Iterator[tuple[str, bytes]]:
     for item in folder.iterdir():
-        if item.is_file():
+        if item.is_dir():
+            yield from _files(f"{prefix}{item.name}/", item)
+        else:
             yield prefix + item.name, item.read_bytes()
 
 
 def _add_calls(app: Quart, troubles: Troubles, settings: Settings) -> None:
     @app.get("/api/settings")
     async def told() -> dict[str, float]:
-        return {"tool_seconds": settings.tool_seconds, "idle_seconds": settings.idle_seconds}
+        return {
+            "tool_seconds": settings.tool_seconds,
+            "idle_seconds": settings.idle_seconds,
+            "ping_seconds": settings.ping_seconds,
+        }
 
     @app.get("/api/look")
     async def look() -> dict[str, Any]:

@@ -1,14 +1,13 @@
 """The network between the browser and both columns' servers: relays bytes, and misbehaves when it is told to.
 
-Knows nothing of what it relays. What it has taken is lost only with its connection: a black hole keeps its bytes, as
-TCP does when packets are lost, until they flow again or an end gives up.
+Knows nothing of what it relays.
 """
 
 from __future__ import annotations
 
 import asyncio
 from asyncio import StreamReader, StreamWriter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 _PIECE_BYTES = 16_384
@@ -24,6 +23,8 @@ class Link:
     server: StreamWriter
     touched_at: float
     """Loop time of the last byte, either way."""
+    swallowed: bool = False
+    """Nothing arrives any more, and nobody is told: as when a device has changed its network."""
 
     def abort(self) -> None:
         """Drop both halves at once, without goodbye."""
@@ -40,22 +41,11 @@ class Network:
         self.bytes_per_second: int | None = None
         """How wide the way down is, if it is narrow."""
         self._links: set[Link] = set()
-        self._flowing = asyncio.Event()
-        self._flowing.set()
-
-    @property
-    def black_hole(self) -> bool:
-        return not self._flowing.is_set()
 
     def swallow(self) -> None:
-        """Carry nothing more, and tell neither end."""
-        self._flowing.clear()
-
-    def flow(self) -> None:
-        """Carry again, also what was kept back."""
+        """Let every connection there is fall silent for good; new ones are as good as ever."""
         for link in self._links:
-            link.touched_at = _now()
-        self._flowing.set()
+            link.swallowed = True
 
     def cut(self) -> None:
         """Drop every connection."""
@@ -68,10 +58,7 @@ class Network:
         """Relay between two ends until both have said their last, or the connection is cut."""
         link = Link(client[1], server[1], _now())
         self._links.add(link)
-        carried = asyncio.gather(
-            self._carry(link, client[0], server[1], self._hand_on),
-            self._carry(link, server[0], client[1], self._hand_down),
-        )
+        carried = asyncio.gather(self._carry_up(link, client[0]), self._carry_down(link, server[0]))
         idle = asyncio.create_task(self._cut_when_idle(link))
         try:
             await carried
@@ -83,40 +70,51 @@ class Network:
             link.abort()
             self._links.discard(link)
 
-    async def _carry(
-        self,
-        link: Link,
-        source: StreamReader,
-        sink: StreamWriter,
-        hand_on: Callable[[StreamWriter, bytes], Awaitable[None]],
-    ) -> None:
-        while piece := await source.read(_PIECE_BYTES):
-            link.touched_at = _now()
-            await hand_on(sink, piece)
-        await self._flowing.wait()
-        if not sink.is_closing():
-            sink.write_eof()
+    async def _carry_up(self, link: Link, source: StreamReader) -> None:
+        async for piece in _pieces(link, source):
+            await _hand_on(link.server, piece)
+        # Passed on also by a black hole: a server would find out, but not for minutes.
+        _end(link.server)
 
-    async def _hand_on(self, sink: StreamWriter, piece: bytes) -> None:
-        await self._flowing.wait()
-        if sink.is_closing():  # cut while this was on its way
-            raise ConnectionAbortedError
-        sink.write(piece)
-        await sink.drain()
+    async def _carry_down(self, link: Link, source: StreamReader) -> None:
+        async for piece in _pieces(link, source):
+            await self._hand_down(link.client, piece)
+        if not link.swallowed:
+            _end(link.client)
 
     async def _hand_down(self, sink: StreamWriter, piece: bytes) -> None:
         while piece and (width := self.bytes_per_second) is not None:
             size = max(1, int(width * _SLICE_SECONDS))
             await asyncio.sleep(size / width)
-            await self._hand_on(sink, piece[:size])
+            await _hand_on(sink, piece[:size])
             piece = piece[size:]
-        await self._hand_on(sink, piece)
+        await _hand_on(sink, piece)
 
     async def _cut_when_idle(self, link: Link) -> None:
-        while (left := link.touched_at + self.idle_seconds - _now()) > 0 or self.black_hole:
-            await self._flowing.wait()
-            await asyncio.sleep(max(0.0, left))
-        link.abort()
+        while (left := link.touched_at + self.idle_seconds - _now()) > 0:
+            await asyncio.sleep(left)
+        if not link.swallowed:  # a black hole tells nobody anything
+            link.abort()
+
+
+async def _pieces(link: Link, source: StreamReader) -> AsyncIterator[bytes]:
+    """Yield what comes, unless it is swallowed."""
+    while piece := await source.read(_PIECE_BYTES):
+        link.touched_at = _now()
+        if not link.swallowed:
+            yield piece
+
+
+async def _hand_on(sink: StreamWriter, piece: bytes) -> None:
+    if sink.is_closing():  # cut while this was on its way
+        raise ConnectionAbortedError
+    sink.write(piece)
+    await sink.drain()
+
+
+def _end(sink: StreamWriter) -> None:
+    if not sink.is_closing():
+        sink.write_eof()
 
 
 def _now() -> float:

@@ -12,14 +12,16 @@ import re
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from edge.process import StartFailed
 
-START_SECONDS = 60.0
+START_SECONDS = 120.0
+"""Long enough for a machine that does a hundred other things."""
 RESTART_SECONDS = 2.0
 """A platform takes a moment to notice that a container is gone."""
 WATCH_SECONDS = 0.5
@@ -130,9 +132,8 @@ class Fleet:
         return self.target.port if self.target else None
 
     async def start(self, size: int) -> None:
-        """Start the replicas one after the other. Raises ``StartFailed``."""
-        for _ in range(size):
-            self.replicas.append(await self._start())
+        """Start the replicas. Raises ``StartFailed``."""
+        await together(*(self._add() for _ in range(size)))
 
     async def keep(self) -> None:
         """Restart what dies and watch who answers, until cancelled."""
@@ -164,9 +165,22 @@ class Fleet:
             for child, healthy in zip(living, answers, strict=True):
                 child.healthy = healthy
 
+    async def _add(self) -> None:
+        self.replicas.append(await self._start())
+
     def _start(self) -> Awaitable[Child]:
         self._starts += 1
         return self.program.start(self._starts)
+
+
+async def together(*works: Coroutine[Any, Any, None]) -> None:
+    """Do several things at once. The first failure ends them all, and is raised."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for work in works:
+                tasks.create_task(work)
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
 
 
 async def is_healthy(port: int) -> bool:

@@ -27,6 +27,11 @@ class Settings:
     idle_seconds: float = 15.0  # LAB_IDLE_SECONDS: the network cuts what is silent for so long
     word_seconds: float = 0.15  # LAB_WORD_SECONDS: the agents' pace
 
+    @property
+    def ping_seconds(self) -> float:
+        """How long the edges may be silent: so that several pings fit into what the network bears."""
+        return self.idle_seconds / 3
+
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
         """Read the settings.

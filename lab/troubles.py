@@ -35,14 +35,13 @@ class Troubles:
     def lasting(self) -> dict[str, bool]:
         """Which of the lasting troubles there are now."""
         return {
-            "hole": self._network.black_hole,
             "throttle": self._network.bytes_per_second is not None,
             "pause": any(child.paused for child in self._children()),
             "store": self._store.away,
         }
 
     async def strike(self, trouble: str, session_id: str, *, on: bool) -> None:
-        """Cut or kill once, or begin or end a trouble that lasts; to do so again changes nothing.
+        """Do something once, or begin or end a trouble that lasts; to do so again changes nothing.
 
         Raises:
             ValueError: there is no such trouble.
@@ -57,8 +56,6 @@ class Troubles:
                 await asyncio.gather(*(c.kill() for c in await self._serving(session_id)))
             case "hole", True:
                 self._network.swallow()
-            case "hole", False:
-                self._network.flow()
             case "throttle", _:
                 self._network.bytes_per_second = NARROW_BYTES_PER_SECOND if on else None
             case "store", True:

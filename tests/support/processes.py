@@ -51,9 +51,9 @@ class Child:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    async def port(self) -> int:
+    async def port(self, patience_seconds: float = START_SECONDS) -> int:
         """Wait until the process says where it listens."""
-        deadline = monotonic() + START_SECONDS
+        deadline = monotonic() + patience_seconds
         while (ready := _READY.search(self.log.read_bytes())) is None:
             assert self.alive, f"{self.name} ended: {self.tail()}"
             assert monotonic() < deadline, f"{self.name} is not ready: {self.tail()}"
