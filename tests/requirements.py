@@ -171,7 +171,7 @@ GAPS: dict[str, str] = {
 """Requirement id -> why no test proves it yet."""
 
 LATER: dict[str, str] = {
-    **dict.fromkeys(("S70", "S71", "S73", "T49", "T52"), _CLIENT),
+    **dict.fromkeys(("S70", "S71", "T49", "T52"), _CLIENT),
     **dict.fromkeys(("S67", "S68"), _PROXIES),
     **dict.fromkeys(("T03", "T07", "T46"), _LOAD),
     **dict.fromkeys(("S82", "T50"), _USERS),

@@ -1,11 +1,11 @@
 // The chat page: a session in the URL, a stream from its snapshot's cursor, and two kinds of calls.
 //
-// Knows nothing of how a conversation is folded (conversation.js), worded (words.js) or drawn (view.js).
+// Knows nothing of how a conversation is folded (unbroken/), worded (words.js) or drawn (view.js).
 // What was typed or sent outlives a reload: sessionStorage holds it by session until the server has it.
 
-import { CONTROL_TYPES, EMPTY, EVENT_TYPES, Gap, fromSnapshot, isPending, openTurn, reduce } from "./conversation.js";
+import { CONTROL_TYPES, EMPTY, EVENT_TYPES, Gap, fold, fromSnapshot, openTurn } from "./unbroken/unbroken.js";
 import { View } from "./view.js";
-import { MISSING } from "./words.js";
+import { MISSING, isPending } from "./words.js";
 
 const RETRY_MS = { first: 500, most: 10_000 };
 const QUIET_MS = 4_000; // the stream's pings are not shown to scripts, so silence is told by events
@@ -116,7 +116,7 @@ class Chat {
 
   take(type, message) {
     try {
-      this.state = reduce(this.state, { type, id: message.lastEventId, data: JSON.parse(message.data) });
+      this.state = fold(this.state, { type, id: message.lastEventId, data: JSON.parse(message.data) });
     } catch (error) {
       if (!(error instanceof Gap)) throw error;
       this.connect();

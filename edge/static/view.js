@@ -2,8 +2,8 @@
 //
 // Knows nothing of the network. Drawing is keyed: an item is drawn again only when it has changed.
 
-import { isAsked, isPending, openTurn, textOf } from "./conversation.js";
-import { BUSY, CONNECTION, callWords, endingWords, questionWords, readable, statusWords } from "./words.js";
+import { isAsked, openTurn, textOf } from "./unbroken/unbroken.js";
+import { BUSY, CONNECTION, callWords, endingWords, isPending, questionWords, readable, statusWords } from "./words.js";
 
 const NEAR_END_PX = 80;
 
@@ -152,7 +152,7 @@ export class View {
     const words = endingWords(turn);
     const parts = [
       { key: "input", item: turn.input, make: () => userBubble(turn.input ?? []) },
-      ...turn.items.map((item) => this.part(turn, item)),
+      ...turn.items.filter(isShown).map((item) => this.part(turn, item)),
       { key: "end", item: `${turn.outcome} ${words}`, make: () => this.ending(turn, words) },
     ];
     const nodes = parts.map(({ key, item, asks, make }) => {
@@ -258,6 +258,11 @@ function field(name, value) {
   const element = node("div", "field", [node("span", "", [name]), node("pre", "", [value ?? ""])]);
   element.hidden = !value;
   return element;
+}
+
+/** What an agent says in its own words to its own page is no part of this one. */
+function isShown(item) {
+  return item.type !== "custom";
 }
 
 function progressLine({ message, fraction }) {

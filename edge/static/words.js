@@ -2,7 +2,7 @@
 //
 // Knows nothing of the DOM or the network.
 
-import { isParked } from "./conversation.js";
+import { isParked } from "./unbroken/unbroken.js";
 
 export const CONNECTION = {
   connecting: "Connecting…",
@@ -44,6 +44,11 @@ const FAILURE = {
   runtime_overloaded: "This answer failed: the agent has too much to do.",
 };
 const TOKENS = /"(?:[^"\\]|\\.)*"|\{\s*\}|\[\s*\]|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+/** Whether a message that was sent after the turn `unsent.after` has become no turn yet. */
+export function isPending(view, unsent) {
+  return Boolean(unsent) && view.turns.at(-1)?.turn_id === unsent.after;
+}
 
 /** How a tool call stands; `asks` when it waits for a person. */
 export function callWords(call, asks) {

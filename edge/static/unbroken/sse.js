@@ -11,10 +11,11 @@ export class Parser {
   #type = "";
   #data = [];
   #retryMs;
+  #id;
 
   /** `lastEventId` is the id that the reader had before this stream. */
   constructor(lastEventId = "") {
-    this.lastEventId = lastEventId;
+    this.lastEventId = this.#id = lastEventId;
   }
 
   /** The blocks that `bytes` complete: `{ type, id, data, retryMs }`, `data` being text. */
@@ -39,11 +40,12 @@ export class Parser {
   #field(name, value) {
     if (name === "data") this.#data.push(value);
     else if (name === "event") this.#type = value;
-    else if (name === "id" && !value.includes("\0")) this.lastEventId = value;
+    else if (name === "id" && !value.includes("\0")) this.#id = value;
     else if (name === "retry" && /^[0-9]+$/.test(value)) this.#retryMs = Number(value);
   }
 
   #dispatch() {
+    this.lastEventId = this.#id; // also without data: such a block only moves the id
     const told = this.#data.length > 0;
     const data = this.#data.join("\n");
     const block = { type: this.#type || "message", id: this.lastEventId, data, retryMs: this.#retryMs };

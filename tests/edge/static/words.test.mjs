@@ -1,15 +1,22 @@
-// What the page says, checked by node: `node words.test.mjs <path of words.js>`.
+// What the page says.
 
-import assert from "node:assert";
-import { pathToFileURL } from "node:url";
+import assert from "node:assert/strict";
+import { test } from "node:test";
 
-const words = await import(pathToFileURL(process.argv[2]));
-const { callWords, endingWords, questionWords, readable, statusWords } = words;
+import { EMPTY } from "../../../edge/static/unbroken/unbroken.js";
+import { callWords, endingWords, isPending, questionWords, readable, statusWords } from "../../../edge/static/words.js";
 
 const running = { turn_id: "t1", state: "running", items: [] };
 const parked = (pending_call_ids, prompt) => ({ turn_id: "t1", state: "suspended", suspended: { reason: "input_required", pending_call_ids, prompt } });
 
 const behaviours = {
+  "what was sent is pending until a turn has begun after the one it was sent after"() {
+    const begun = { ...EMPTY, turns: [{ turn_id: "t1" }] };
+    assert.equal(isPending(EMPTY, undefined), false);
+    assert.equal(isPending(EMPTY, { after: undefined }), true);
+    assert.equal(isPending(begun, { after: undefined }), false);
+    assert.equal(isPending(begun, { after: "t1" }), true);
+  },
   "a call runs or waits until it has an outcome"() {
     assert.equal(callWords({}, false), "running");
     assert.equal(callWords({}, true), "waits for you");
@@ -58,7 +65,4 @@ const behaviours = {
   },
 };
 
-for (const [name, behaviour] of Object.entries(behaviours)) {
-  behaviour();
-  console.log(`ok ${name}`);
-}
+for (const [name, behaviour] of Object.entries(behaviours)) test(name, behaviour);

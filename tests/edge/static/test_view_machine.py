@@ -1,12 +1,11 @@
-"""The page's reducer, told anything that an edge may tell: the screen is always what survived, and nothing twice.
+"""A view, told anything that an edge may tell: the screen is always what survived, and nothing twice.
 
-Knows nothing of drawing. The reducer itself runs, in one long-lived node.
+Knows nothing of drawing. The library's own fold runs, in one long-lived node.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,11 +21,11 @@ from edge.core.event import REASONING, TOKEN, TOOL_PROGRESS, Event
 from edge.core.session import cursor_at
 from edge.core.snapshot import Snapshot
 from edge.wire.native import control_frame, event_frame
-from tests.edge.web.conversations import ENDS, KINDS, Talk, screen
+from tests.edge.static.conversations import ENDS, KINDS, Talk, screen
 from tests.support.machines import machine_settings
+from tests.support.node import find_node
 from tests.support.sse import EventStreamParser
 
-STATIC = Path(__file__).parents[3] / "edge" / "static"
 kinds = st.lists(st.sampled_from([*[TOKEN, REASONING, TOOL_PROGRESS] * 4, *KINDS]), max_size=5)
 QUIET = [CaughtUp(), Reconnect("deadline", 1_000)]
 
@@ -36,10 +35,14 @@ class Node:
 
     def __init__(self, node: str) -> None:
         script = Path(__file__).with_name("reducer.mjs")
-        command = [node, str(script), str(STATIC / "conversation.js")]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [node, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        self._pages = 0
+
+    def new_page(self) -> int:
+        self._pages += 1
+        return self._pages
 
     def fold(self, **asked: Any) -> dict[str, Any]:
         assert self._process.stdin is not None
@@ -56,39 +59,38 @@ class Node:
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[Node]:
-    path = shutil.which("node")
-    if path is None:
-        pytest.skip("NOT RUN: no node on this machine to run the page's reducer with")
-    started = Node(path)
+    started = Node(find_node())
     yield started
     started.close()
 
 
 class Page:
-    """What one page holds: the reducer's state, and the events it was given since it was cleared."""
+    """What one page holds: its view, which is kept in node, and the events it was given since it was cleared."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
+        self.number = node.new_page()
         self.has: list[Event] = []
         self.position = START
-        self.state: dict[str, Any] | None = None
         self.parser = EventStreamParser()
         self.facts: dict[str, Any] = {}
         """What was settled on the screen."""
-        self.rewound = False
-        self.look(node.fold())
+        self.look(self.fold())
+
+    def fold(self, **asked: Any) -> dict[str, Any]:
+        return self.node.fold(page=self.number, **asked)
 
     def hear(self, frames: Sequence[bytes]) -> list[bool]:
         """Read frames as a browser does; return which of them left the state as it was."""
         heard = [m for frame in frames for m in self.parser.feed(frame)]
         events = [{"type": m.type, "id": m.last_event_id, "data": m.json} for m in heard]
-        answer = self.node.fold(state=self.state, events=events)
+        answer = self.fold(events=events)
         assert not answer["gap"]
         self.look(answer)
         return list(answer["unchanged"])
 
     def look(self, answer: dict[str, Any]) -> None:
-        self.state, self.screen = answer["state"], answer["screen"]
+        self.view, self.screen = answer["view"], answer["screen"]
         for keys in self.screen["keys"]:
             assert len(keys) == len(set(keys)), "an item is drawn by its key"
         facts = dict(settled(self.screen["turns"]))
@@ -96,7 +98,7 @@ class Page:
         self.facts = facts
 
     def clear(self, position: Cursor) -> None:
-        self.has, self.facts, self.position, self.rewound = [], {}, position, False
+        self.has, self.facts, self.position = [], {}, position
 
 
 def settled(turns: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
@@ -151,7 +153,6 @@ class PageMachine(RuleBasedStateMachine):
             self.page.has = survived
             position = self.id_at(survived[-1].seq if survived else self.page.position.seq)
             self.page.position = position
-            self.page.rewound = True
             self.page.hear([control_frame(Rewind(position))])
             self.compare()
 
@@ -188,9 +189,9 @@ class PageMachine(RuleBasedStateMachine):
         rest = [event for event in self.talk.shown if event.seq > self.page.position.seq + 1]
         if rest:
             event = {"type": rest[0].type, "id": f"{rest[0].epoch}-{rest[0].seq}", "data": {}}
-            answer = self.node.fold(state=self.page.state, events=[event])
+            answer = self.page.fold(events=[event])
             assert answer["gap"]
-            assert answer["state"] == self.page.state
+            assert answer["view"] == self.page.view
 
     @rule(control=st.sampled_from([*QUIET, Status("degraded"), Status("ok")]))
     def is_told(self, control: Control) -> None:
@@ -214,7 +215,7 @@ class PageMachine(RuleBasedStateMachine):
         snapshot.apply(log.records)
         position = self.id_at(log.view.last_seq)
         self.page.clear(position)
-        self.page.look(self.node.fold(snapshot=snapshot.as_json()))
+        self.page.look(self.page.fold(snapshot=snapshot.as_json()))
         self.page.parser = EventStreamParser(last_event_id=str(position), _id=str(position))
         self.page.has = log.events
         self.compare()
@@ -226,10 +227,7 @@ class PageMachine(RuleBasedStateMachine):
         shown = self.page.screen
         assert shown["cursor"] == str(self.page.position)
         expected = screen(self.page.has)
-        assert without_progress(shown["turns"]) == without_progress(expected)
-        for mine, right in zip(progress(shown["turns"]), progress(expected), strict=True):
-            # A rewind may leave a call without: the next one tells.
-            assert mine == right or (self.page.rewound and mine is None)
+        assert shown["turns"] == expected
         unfinished = [turn["id"] for turn in expected if not turn["finished"]]
         assert shown["open"] == (unfinished[-1] if unfinished else None)
 
@@ -237,27 +235,27 @@ class PageMachine(RuleBasedStateMachine):
         return cursor_at(self.talk.log.view.epoch_starts, seq)
 
     def teardown(self) -> None:
-        """In the end, whoever heard everything sees the same."""
+        """In the end the view of whoever heard everything is the journal's own, in every member."""
         self.hears(1_000)
-        frames = [event_frame(event) for event in self.page.has]
+        self.talk.commits_tokens()
         if self.page.has and self.page.has[0].seq == 1:
-            afresh = Page(self.node)
-            afresh.hear(frames)
-            assert without_progress(afresh.screen["turns"]) == without_progress(
-                self.page.screen["turns"]
-            )
+            assert journals_shape(self.page.view) == the_journals(self.talk)
 
 
-def progress(turns: list[dict[str, Any]]) -> list[str | None]:
-    return [item[3] for turn in turns for item in turn["items"] if len(item) == 5]
-
-
-def without_progress(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the turns with their calls' progress left out."""
-    return [
-        turn | {"items": [i[:3] + i[4:] if len(i) == 5 else i for i in turn["items"]]}
-        for turn in turns
+def journals_shape(view: dict[str, Any]) -> dict[str, Any]:
+    """Return a view without what only a page needs."""
+    items = [
+        [{k: v for k, v in i.items() if k != "key"} for i in t["items"]] for t in view["turns"]
     ]
+    turns = [turn | {"items": mine} for turn, mine in zip(view["turns"], items, strict=True)]
+    return {"cursor": view["cursor"], "turns": turns, "state": view["state"]}
+
+
+def the_journals(talk: Talk) -> dict[str, Any]:
+    """Return the snapshot of a conversation's log, without what only an edge needs."""
+    snapshot = Snapshot("s1")
+    snapshot.apply(talk.log.records)
+    return {k: v for k, v in snapshot.as_json().items() if k in ("cursor", "turns", "state")}
 
 
 @pytest.mark.timeout(600)

@@ -1,13 +1,14 @@
-// The page's reducer, checked by node: `node conversation.test.mjs <path of conversation.js>`.
+// The view: what events make of it, and what they leave alone.
 
-import assert from "node:assert";
-import { pathToFileURL } from "node:url";
+import assert from "node:assert/strict";
+import { test } from "node:test";
 
-const { EMPTY, Gap, fromSnapshot, isAsked, isParked, isPending, openTurn, reduce, textOf } = await import(pathToFileURL(process.argv[2]));
+import { EMPTY, Gap, fold, fromSnapshot, isAsked, isParked, openTurn, textOf } from "../../../edge/static/unbroken/unbroken.js";
+import { pack, unpack } from "../../../edge/static/unbroken/view.js";
 
 const turn_id = "t1";
 const event = (seq, type, data, epoch = 1) => ({ type, id: `${epoch}-${seq}`, data: { turn_id, ...data } });
-const play = (events, state = EMPTY) => events.reduce(reduce, state);
+const play = (events, state = EMPTY) => events.reduce((view, next) => fold(view, next), state);
 const token = (seq, text, epoch) => event(seq, "token", { message_id: "m1", text }, epoch);
 const texts = (state) => state.turns.at(-1).items.map(textOf);
 
@@ -24,21 +25,21 @@ const behaviours = {
   },
   "a repeat changes nothing and a jump is an error"() {
     const state = play(SAID);
-    assert.equal(reduce(state, token(3, "lo")), state);
-    assert.throws(() => reduce(state, token(5, "!")), Gap);
+    assert.equal(fold(state, token(3, "lo")), state);
+    assert.throws(() => fold(state, token(5, "!")), Gap);
   },
   "an event of an older epoch comes from a stale connection"() {
     const state = play([token(4, "!", 2)], play(SAID));
-    assert.equal(reduce(state, token(5, "?", 1)), state);
+    assert.equal(fold(state, token(5, "?", 1)), state);
   },
   "a rewind takes back tokens and nothing else"() {
-    const rewound = reduce(play(SAID), { type: "rewind", id: "1-2", data: { to: 2 } });
+    const rewound = fold(play(SAID), { type: "rewind", id: "1-2", data: { to: 2 } });
     assert.deepEqual(texts(rewound), ["Hel"]);
     assert.deepEqual(texts(play([token(3, "p", 2)], rewound)), ["Help"]);
   },
   "a message of which nothing survived goes with its tokens"() {
     const other = event(4, "token", { message_id: "m2", text: "lost" });
-    const rewound = reduce(play([...SAID, other]), { type: "rewind", id: "1-3", data: { to: 3 } });
+    const rewound = fold(play([...SAID, other]), { type: "rewind", id: "1-3", data: { to: 3 } });
     assert.deepEqual(texts(rewound), ["Hello"]);
   },
   "a notice of a snapshot is not the message that it is about"() {
@@ -55,7 +56,7 @@ const behaviours = {
     assert.deepEqual(texts(again), ["Hello!"]);
   },
   "a reset clears everything and goes on where it says"() {
-    const state = reduce(play(SAID), { type: "reset", id: "0-99", data: { reason: "expired", first_seq: 100 } });
+    const state = fold(play(SAID), { type: "reset", id: "0-99", data: { reason: "expired", first_seq: 100 } });
     assert.deepEqual([state.turns, state.cursor], [[], "0-99"]);
     assert.equal(play([event(100, "turn_start", { attempt: 1 })], state).turns.length, 1);
   },
@@ -89,12 +90,6 @@ const behaviours = {
     const goesOn = play([waits("input_required"), event(5, "turn_start", { attempt: 2 })], running);
     assert.deepEqual(asked(goesOn), [false, false]);
   },
-  "what was sent is pending until a turn has begun after the one it was sent after"() {
-    assert.equal(isPending(EMPTY, undefined), false);
-    assert.equal(isPending(EMPTY, { after: undefined }), true);
-    assert.equal(isPending(play([START]), { after: undefined }), false);
-    assert.equal(isPending(play([START]), { after: turn_id }), true);
-  },
   "a snapshot goes on where it ended"() {
     const item = { type: "message", message_id: "m1", status: "streaming", text: "Hello" };
     const snapshot = { cursor: "1-3", turns: [{ turn_id, state: "running", items: [item] }] };
@@ -107,12 +102,59 @@ const behaviours = {
   },
   "the connection's own words change no event"() {
     const state = play(SAID);
-    for (const type of ["caught_up", "reconnect"]) assert.equal(reduce(state, { type, id: "1-3", data: {} }), state);
-    assert.equal(reduce(state, { type: "status", id: "1-3", data: { state: "degraded" } }).degraded, true);
+    for (const type of ["caught_up", "reconnect"]) assert.equal(fold(state, { type, id: "1-3", data: {} }), state);
+    assert.equal(fold(state, { type: "status", id: "1-3", data: { state: "degraded" } }).degraded, true);
+  },
+  "a rewind gives back what a lost event had replaced"() {
+    const call = event(2, "tool_start", { call_id: "c1", name: "report" });
+    const progress = (seq, message) => event(seq, "tool_progress", { call_id: "c1", message });
+    const view = play([START, call, progress(3, "begun"), progress(4, "half")]);
+    const rewound = fold(view, { type: "rewind", id: "1-3", data: { to: 3 } });
+    assert.deepEqual(rewound, play([START, call, progress(3, "begun")]));
+    assert.equal(rewound.turns[0].items[0].progress.message, "begun");
+  },
+  "a rewind behind what lasts does not fit: the log is another one"() {
+    assert.throws(() => fold(play(SAID), { type: "rewind", id: "0-0", data: { to: 0 } }), Gap);
+    const settled = play([event(4, "message", MESSAGE)], play(SAID));
+    assert.throws(() => fold(settled, { type: "rewind", id: "1-3", data: { to: 3 } }), Gap);
+  },
+  "an event of a newer epoch that stands where ours do does not fit either"() {
+    assert.throws(() => fold(play(SAID), token(3, "?", 2)), Gap);
+  },
+  "reasoning is kept apart from the text, and settled with it"() {
+    const thought = event(2, "reasoning", { message_id: "m1", text: "Hm" });
+    const view = play([START, thought, token(3, "Hello")]);
+    const [item] = view.turns[0].items;
+    assert.deepEqual([item.reasoning, item.text, item.status], ["Hm", "Hello", "streaming"]);
+    const [settled] = play([event(4, "message", { ...MESSAGE, reasoning: "Hm." })], view).turns[0].items;
+    assert.deepEqual([settled.reasoning, settled.text, textOf(settled)], ["Hm.", undefined, "Hello!"]);
+  },
+  "shared state is set and removed by key"() {
+    const change = (seq, ...changes) => event(seq, "state", { changes });
+    const view = play([START, change(2, { key: "a", value_json: "1" }, { key: "b", value_json: "2" })]);
+    assert.deepEqual(view.state, { a: "1", b: "2" });
+    assert.deepEqual(play([change(3, { key: "a", removed: true })], view).state, { b: "2" });
+  },
+  "what has not changed keeps its identity"() {
+    const done = play([event(4, "message", MESSAGE), event(5, "done", { outcome: "completed" })], play(SAID));
+    const second = { ...event(6, "turn_start", { attempt: 1 }), data: { turn_id: "t2", attempt: 1 } };
+    const both = play([second, { ...token(7, "x"), data: { turn_id: "t2", message_id: "m2", text: "x" } }], done);
+    assert.equal(both.turns[0], done.turns[0]);
+    const called = play([event(4, "tool_start", { call_id: "c1", name: "report" })], play(SAID));
+    const ended = play([event(5, "tool_end", { call_id: "c1", outcome: "succeeded" })], called);
+    assert.equal(ended.turns[0].items[0], called.turns[0].items[0]);
+  },
+  "a view goes to another tab with all that may still be taken back"() {
+    const view = play(SAID);
+    const other = unpack(structuredClone(pack(view)));
+    assert.equal(JSON.stringify(other), JSON.stringify(view));
+    const rewind = { type: "rewind", id: "1-2", data: { to: 2 } };
+    assert.equal(JSON.stringify(fold(other, rewind)), JSON.stringify(fold(view, rewind)));
+    assert.deepEqual(texts(fold(other, rewind)), ["Hel"]);
+  },
+  "a view prints as the snapshot that it is, and no more"() {
+    assert.deepEqual(Object.keys(JSON.parse(JSON.stringify(play(SAID)))).sort(), ["cursor", "degraded", "state", "turns"]);
   },
 };
 
-for (const [name, behaviour] of Object.entries(behaviours)) {
-  behaviour();
-  console.log(`ok ${name}`);
-}
+for (const [name, behaviour] of Object.entries(behaviours)) test(name, behaviour);
