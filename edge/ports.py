@@ -7,7 +7,7 @@ always sees where replay ends and the tail begins.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from edge.core.errors import EdgeError, JournalUnavailable
@@ -251,3 +251,43 @@ class Telemetry(Protocol):
 
     def gauge(self, name: str, value: float) -> None:
         """Set a gauge."""
+
+
+class MustReplay(EdgeError):
+    """A browser format cannot take back what it said: its client has to be told everything anew."""
+
+    code = "must-replay"
+
+
+class Encoder(Protocol):
+    """One stream in a browser format that knows no cursor: a fold over a session's events.
+
+    Whoever comes back is told everything again, so the same events give the same bytes.
+    """
+
+    @property
+    def over(self) -> bool:
+        """Whether the format's own end has been said, and nothing since.
+
+        Only then may a stream end tidily: to the clients of such formats every tidy end is success.
+        """
+
+    def event(self, event: Event) -> bytes:
+        """Return the frames of the next event; empty if the format has nothing to say of it.
+
+        Raises:
+            MustReplay: it contradicts what was said, and the format has no words for that.
+        """
+
+    def rewind(self, seq: int) -> bytes:
+        """Take back what was said of events after ``seq``. Raises ``MustReplay``, as ``event``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What all streams of such a format have in common."""
+
+    content_type: str
+    ping: bytes
+    """A comment, which no client takes for a message."""
+    headers: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What callers may change: start a turn, cancel it, decide a tool call. Each is an append to the log.
+"""What callers may change: start a turn, cancel it, decide a tool call. Each is an append to the log; a recap reads.
 
 Knows nothing of HTTP. Every function may run on any edge: the log decides who wins. The registry runs each as an
 application task, because a web framework cancels handlers whose client has left.
@@ -22,6 +22,7 @@ from edge.core.errors import (
 )
 from edge.core.event import Event
 from edge.core.log import AnyRecord, Cancel, Events, Resolve
+from edge.core.recap import Recap, recap_of
 from edge.core.requests import TurnRequest, TurnStarted
 from edge.core.session import cursor_at
 from edge.core.turn import TurnState
@@ -237,6 +238,15 @@ async def _try_resolve(room: Room, turn_id: str, call_id: str, decision: str) ->
     if turn.decided:
         await room.acquire()
     return True
+
+
+async def recap(room: Room) -> Recap | None:
+    """Return the newest turn. Raises ``Fenced``, ``JournalUnavailable``."""
+    async with alone(room.lock):
+        if room.dead:
+            raise Fenced
+        await room.refresh()
+        return recap_of(room.session)
 
 
 async def _look(room: Room, turn_id: str) -> None:

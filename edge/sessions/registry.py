@@ -26,9 +26,10 @@ from edge.core.errors import (
     UnknownAgent,
 )
 from edge.core.event import Event
+from edge.core.recap import Recap
 from edge.core.requests import TurnRequest, TurnStarted, Until
 from edge.core.snapshot import Snapshot
-from edge.ports import Clock, Journal, Runtime, Telemetry
+from edge.ports import Clock, Journal, Runtime, SlotTaken, Telemetry
 from edge.sessions import commands
 from edge.sessions.pulse import TICK_SECONDS, Pulse
 from edge.sessions.room import Room
@@ -92,6 +93,31 @@ class Registry:
         session_id = _new_session_id(self._services.chance)
         await self._answer(self._services.journal.create_session(session_id, uid))
         return session_id
+
+    async def claim_session(self, uid: str, session_id: str) -> None:
+        """Create the session under an id that its user's client chose, unless the user has it already.
+
+        Raises:
+            SessionNotFound: it is another user's.
+        """
+        self._refuse_when_draining()
+        await self._answer(self._claim(uid, session_id))
+
+    async def _claim(self, uid: str, session_id: str) -> None:
+        journal = self._services.journal
+        head = await journal.head(session_id)
+        if head is None:
+            try:
+                await journal.create_session(session_id, uid)
+                return
+            except SlotTaken:  # somebody was quicker: perhaps the same user's other tab
+                head = await journal.head(session_id)
+        if head is None or head.owner != uid:
+            raise SessionNotFound
+
+    async def recap(self, uid: str, session_id: str) -> Recap | None:
+        """Return the session's newest turn as the log has it; ``None`` if there is none."""
+        return await self._carry_out(uid, session_id, commands.recap)
 
     async def snapshot(self, uid: str, session_id: str) -> dict[str, Any]:
         """Return the committed state of a session with the cursor it ends at."""

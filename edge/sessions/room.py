@@ -62,7 +62,6 @@ class Room:
         """Its memory can no longer be believed: the registry makes a new room."""
         self.appender = Appender(services.journal, session_id, services.chance)
         self.tail = self._new_tail()
-        self.used_at = 0.0
         self._floor_reason: ResetReason = "expired"
         self._opening = 0
         self._attended_until = 0.0
@@ -75,6 +74,7 @@ class Room:
         )
         self._follower: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
+        self.used_at = self._loop.time()  # its caller has not got it yet, and it is no idle one
 
     # --- reading --------------------------------------------------------------------------------------
 
@@ -322,8 +322,8 @@ class Room:
         return max(self.session.view.expire_at_ms, kept)
 
     async def drive_or_release(self, *, fresh: bool) -> None:
-        """Start the driver of a turn that was just acquired; a leaving process hands it on at once."""
-        if not self.retired:
+        """Start the driver of a turn that was just acquired, unless nobody would ever drain this room."""
+        if not (self.retired or self.dead):
             self.drive(fresh=fresh)
             return
         view, turn = self.session.view, self.session.turn

@@ -29,19 +29,24 @@ _log = logging.getLogger(__name__)
 
 def stream_viewer(request: Request, viewer: Viewer, parts: Parts) -> Response:
     """Return the response that shows everything that ``viewer`` sees."""
-    exits = cast("dict[str, ExitStack]", request.scope)[EXITS]
-    exits.callback(viewer.close)
-    viewer.on_stall = _end_request(viewer)
-    response = _event_response(_chunks(viewer, parts), parts.framing)
+    bind_viewer(request, viewer)
+    response = event_response(_chunks(viewer, parts), parts.framing.content_type)
     # Mercure's rule: a position other than the one asked for means loss or rewind, and a client
     # that reads headers knows it before the first byte.
     response.headers["Last-Event-ID"] = str(viewer.start)
     return response
 
 
+def bind_viewer(request: Request, viewer: Viewer) -> None:
+    """Let the viewer and the request end together, whichever ends first."""
+    exits = cast("dict[str, ExitStack]", request.scope)[EXITS]
+    exits.callback(viewer.close)
+    viewer.on_stall = _end_request(viewer)
+
+
 def send_away(reconnect: Reconnect, framing: Framing) -> Response:
     """Return a stream that ends at once. Any status but 200 stops an ``EventSource`` for good."""
-    return _event_response(framing.ping + framing.control(reconnect), framing)
+    return event_response(framing.ping + framing.control(reconnect), framing.content_type)
 
 
 async def _chunks(viewer: Viewer, parts: Parts) -> AsyncIterator[bytes]:
@@ -71,8 +76,9 @@ def _join(items: Sequence[Shown | Control], framing: Framing) -> bytes:
     )
 
 
-def _event_response(body: AsyncIterator[bytes] | bytes, framing: Framing) -> Response:
-    response = Response(body, content_type=framing.content_type)
+def event_response(body: AsyncIterator[bytes] | bytes, content_type: str) -> Response:
+    """Return a response that may last, and that nothing on the way keeps or holds back."""
+    response = Response(body, content_type=content_type)
     response.timeout = None  # the only place: a stream may outlive every response timeout
     response.headers["Cache-Control"] = "no-store, no-transform"
     response.headers["X-Accel-Buffering"] = "no"

@@ -9,6 +9,7 @@ Invariant: ``messages`` is what ``@ag-ui/client`` shows after the events that we
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
 from edge.wire.ag_ui_events import AgUiEvent, Kind
@@ -24,8 +25,8 @@ class Thread:
         self._pieces: dict[str, list[str]] = {}  # text of messages, joined when it is asked for
 
     def messages(self) -> list[Message]:
-        """Return every message, oldest first, ready for a ``MESSAGES_SNAPSHOT``."""
-        return list(self._whole())
+        """Return a copy of every message, oldest first, ready for a ``MESSAGES_SNAPSHOT``."""
+        return deepcopy(list(self._whole()))
 
     def apply(self, event: AgUiEvent) -> None:
         """Take in the next event, if it changes a message."""

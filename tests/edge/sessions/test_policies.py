@@ -141,6 +141,22 @@ def test_with_pacing_by_the_viewer_a_slow_sole_viewer_slows_the_model() -> None:
     assert run_virtual(main("viewer")) < 60
 
 
+@pytest.mark.proves("S79")
+def test_a_room_is_kept_until_those_who_asked_for_it_have_had_it() -> None:
+    """One that was forgotten in between was driven by nobody's leave: no drain ever found it."""
+
+    async def main() -> None:
+        registry = edge(memory_journal(), RuntimeDouble(endless))
+        session_id = await registry.create_session(UID)
+        await elapse(1_000.0)
+        room = await registry._load(session_id)
+        registry._beat()
+        assert list(registry._rooms.values()) == [room]
+        await registry.close()
+
+    run_virtual(main())
+
+
 @pytest.mark.proves("P-SSE-16", "S79")
 def test_a_draining_edge_takes_nothing_new_and_sends_its_viewers_elsewhere() -> None:
     async def main() -> None:
