@@ -30,3 +30,18 @@ def test_a_view_is_what_the_events_say() -> None:
 
 def test_the_page_finds_words_for_what_it_shows() -> None:
     prove("words")
+
+
+@pytest.mark.proves("S16", "S17", "S57", "S70", "S82", "T49", "P-SSE-9", "P-SSE-15")
+def test_a_stream_outlives_its_connections() -> None:
+    prove("stream")
+
+
+@pytest.mark.proves("S17", "T48", "P-HTTP-5")
+def test_a_session_is_loaded_followed_and_spoken_to() -> None:
+    prove("session")
+
+
+@pytest.mark.proves("S71")
+def test_all_tabs_of_a_session_share_one_stream() -> None:
+    prove("tabs")

@@ -16,10 +16,11 @@ class Exchange {
 
   /** `deaf` does as a bad polyfill: it heeds no abort, and what it still has to say arrives. */
   constructor(url, init, deaf) {
-    Object.assign(this, { url, ...init, deaf });
-    this.answer = new Promise((resolve, reject) => Object.assign(this, { resolve, reject }));
-    this.#resolve = this.resolve;
-    this.#reject = this.reject;
+    Object.assign(this, { url, ...init });
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
     if (!deaf) init.signal?.addEventListener("abort", () => this.fail(init.signal.reason));
   }
 
@@ -110,6 +111,16 @@ export class World {
     await settle();
     assert.equal(this.#requests.length, 1, `${this.#requests.length} requests, not one`);
     return this.#requests.shift();
+  }
+
+  /** The next request, which must come after exactly `ms`. */
+  async takeAfter(ms) {
+    if (ms > 0) {
+      await this.pass(ms - 1);
+      await this.nothingAsked();
+      await this.pass(1);
+    }
+    return this.take();
   }
 
   async nothingAsked() {

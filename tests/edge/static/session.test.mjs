@@ -1,0 +1,281 @@
+// A session: what it loads and sends, what a loop over it gets, and what happens when the server refuses.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ProblemError, open } from "../../../edge/static/unbroken/unbroken.js";
+import { CAUGHT_UP, PING, World, block, done, settle, start, token } from "./world.mjs";
+
+const ID = "session-0123456789";
+const SNAPSHOT = { session_id: ID, cursor: "0-0", first_seq: 1, turns: [], state: {} };
+
+/** A session that has loaded its snapshot. */
+async function opened({ snapshot = SNAPSHOT, ...options } = {}) {
+  const world = new World();
+  const tab = world.tab();
+  const session = open({ sessionId: ID, environment: tab.environment, ...options });
+  (await world.take()).json(snapshot);
+  await session.ready;
+  return { world, tab, session };
+}
+
+async function following(options) {
+  const it = await opened(options);
+  it.views = [];
+  it.session.subscribe(() => it.session.view === it.views.at(-1) || it.views.push(it.session.view));
+  it.connection = await it.world.take();
+  return it;
+}
+
+const textIn = (view) => view.turns.at(-1)?.items.map((item) => item.text).join("");
+
+test("a session without an id is made, and begins empty", async () => {
+  const world = new World();
+  const session = open({ baseUrl: "https://agents.example", environment: world.tab().environment });
+  const made = await world.take();
+  assert.deepEqual([made.method, made.url, made.body], ["POST", "https://agents.example/v1/sessions", "{}"]);
+  made.json({ session_id: ID, cursor: "0-0" }, { status: 201 });
+  await session.ready;
+  assert.deepEqual([session.id, session.view.turns, session.cursor], [ID, [], "0-0"]);
+});
+
+test("a view is its snapshot until somebody subscribes, and goes on from its cursor", async () => {
+  const turns = [{ turn_id: "t1", attempt: 1, input: [], state: "running", items: [] }];
+  const { world, session } = await opened({ snapshot: { ...SNAPSHOT, cursor: "1-1", turns } });
+  await world.nothingAsked();
+  session.subscribe(() => {});
+  const connection = await world.take();
+  assert.deepEqual([connection.url, connection.cursor], [`/v1/sessions/${ID}/events?until=follow`, "1-1"]);
+  connection.stream(PING, token(2, "Hi"));
+  await settle();
+  assert.equal(textIn(session.view), "Hi");
+});
+
+test("subscribers are told once for all that came together", async () => {
+  const { views, connection } = await following();
+  connection.stream(PING);
+  await settle();
+  connection.send([start(1), ...Array.from({ length: 2_000 }, (_, n) => token(n + 2))].join(""));
+  await settle();
+  assert.equal(views.length, 2);
+  assert.equal(textIn(views[1]).length, 2_000);
+});
+
+test("a subscriber that left is told no more, and what stays the same is not told", async () => {
+  const { session, connection } = await following();
+  let told = 0;
+  const leave = session.subscribe(() => (told += 1));
+  connection.stream(PING, start(1));
+  await settle();
+  const before = told;
+  connection.send(start(1), CAUGHT_UP);
+  await settle();
+  assert.equal(told, before);
+  leave();
+  connection.send(token(2));
+  await settle();
+  assert.equal(told, before);
+});
+
+test("a log that goes another way than ours is read again from its start", async () => {
+  const { world, session, connection } = await following({ snapshot: { ...SNAPSHOT, cursor: "1-9" } });
+  connection.stream(PING, block("rewind", { to: 3 }, "1-3"));
+  const again = await world.takeAfter(500);
+  assert.equal(again.cursor, "0-0");
+  again.stream(PING, start(1), token(2, "Hi"));
+  await settle();
+  assert.equal(textIn(session.view), "Hi");
+});
+
+test("delayed saving is told for as long as the connection that said so", async () => {
+  const { world, session, connection } = await following();
+  connection.stream(PING, block("status", { state: "degraded" }));
+  await settle();
+  assert.equal(session.view.degraded, true);
+  connection.end();
+  (await world.takeAfter(500)).stream(PING);
+  await settle();
+  assert.equal(session.view.degraded, false);
+});
+
+test("a refused stream is tried again when somebody wants to", async () => {
+  const { world, session, connection } = await following();
+  connection.problem(401, "unauthenticated");
+  await world.pass(600_000);
+  await world.nothingAsked();
+  assert.equal(session.connection.state, "refused");
+  assert.ok(session.connection.error instanceof ProblemError);
+  session.reconnect();
+  (await world.take()).stream(PING);
+  await settle();
+  assert.equal(session.connection.state, "live");
+});
+
+test("a session that is not there is refused, and nothing else is asked", async () => {
+  const world = new World();
+  const session = open({ sessionId: ID, environment: world.tab().environment });
+  session.subscribe(() => {});
+  (await world.take()).problem(404, "session-not-found");
+  await assert.rejects(session.ready, { code: "session-not-found", status: 404 });
+  await assert.rejects(session.send("Hi"), { code: "session-not-found" });
+  assert.equal(session.connection.state, "refused");
+  await world.nothingAsked();
+});
+
+test("a snapshot is asked for until it is there", async () => {
+  const world = new World();
+  const session = open({ sessionId: ID, environment: world.tab().environment });
+  (await world.take()).fail();
+  (await world.takeAfter(500)).problem(503);
+  (await world.takeAfter(1_000)).json(SNAPSHOT);
+  await session.ready;
+});
+
+test("a turn is sent until the server has it, always with the same key and body", async () => {
+  const { world, session } = await opened({ token: ({ refresh }) => (refresh ? "new" : "old") });
+  const sent = session.send("Hi", { agent: "helper", onDisconnect: "cancel" });
+  const posts = [await world.take()];
+  posts[0].fail();
+  posts.push(await world.takeAfter(500));
+  posts[1].problem(503, "journal-unavailable", { "Retry-After": "2" });
+  posts.push(await world.takeAfter(3_000));
+  posts[2].problem(401, "unauthenticated");
+  posts.push(await world.take());
+  posts[3].reply(new Response("<h1>Hotel</h1>"));
+  posts.push(await world.takeAfter(2_000));
+  const headers = { "Idempotency-Replayed": "true" };
+  posts[4].json({ session_id: ID, turn_id: "t1", cursor: "1-1" }, { status: 202, headers });
+  assert.deepEqual(await sent, { turnId: "t1", cursor: "1-1", replayed: true });
+  assert.deepEqual(new Set(posts.map((post) => post.headers["Idempotency-Key"])).size, 1);
+  assert.match(posts[0].headers["Idempotency-Key"], /^[A-Za-z0-9_-]{16,128}$/);
+  for (const { method, url, body } of posts) {
+    assert.deepEqual([method, url], ["POST", `/v1/sessions/${ID}/turns`]);
+    assert.deepEqual(JSON.parse(body), { input: "Hi", agent: "helper", on_disconnect: "cancel" });
+  }
+  assert.deepEqual(posts.map((post) => post.headers.Authorization?.slice(7)), ["old", "old", "old", "new", "new"]);
+});
+
+test("two turns have two keys, and one that is sent again after a reload keeps its own", async () => {
+  const { world, session } = await opened();
+  const keys = [];
+  for (const options of [undefined, undefined, { key: "kept-0123456789abc" }]) {
+    session.send("Hi", options);
+    keys.push((await world.take()).headers["Idempotency-Key"]);
+  }
+  assert.equal(new Set(keys).size, 3);
+  assert.equal(keys[2], "kept-0123456789abc");
+});
+
+test("a turn that the server refuses is not sent again", async () => {
+  const { world, session } = await opened();
+  const sent = session.send("Hi");
+  (await world.take()).json({ type: "urn:unbroken:problem:turn-in-progress", title: "Busy", turn_id: "t0" }, { status: 409 });
+  await assert.rejects(sent, { name: "ProblemError", status: 409, code: "turn-in-progress", turnId: "t0", message: "Busy" });
+  await world.nothingAsked();
+});
+
+test("stopping goes to the open turn, and a decision to its call", async () => {
+  const turns = [{ turn_id: "t1", attempt: 1, input: [], state: "running", items: [] }];
+  const { world, session } = await opened({ snapshot: { ...SNAPSHOT, turns } });
+  const stopped = session.stop();
+  const cancel = await world.take();
+  assert.equal(cancel.url, `/v1/sessions/${ID}/turns/t1/cancel`);
+  cancel.json({ state: "cancelling" }, { status: 202 });
+  assert.deepEqual(await stopped, { state: "cancelling" });
+  const decided = session.decide("t1", "c1", { approve: true });
+  const decision = await world.take();
+  assert.deepEqual([decision.url, decision.body], [`/v1/sessions/${ID}/turns/t1/tool-calls/c1`, '{"approve":true}']);
+  decision.json({ state: "accepted" }, { status: 202 });
+  assert.deepEqual(await decided, { state: "accepted" });
+});
+
+test("stopping where nothing runs asks nobody", async () => {
+  const { world, session } = await opened();
+  assert.deepEqual(await session.stop(), { state: "done" });
+  await world.nothingAsked();
+});
+
+test("a loop that fails amid an event gets it again, for it was not taken in", async () => {
+  const { world, session } = await opened();
+  const heard = [];
+  const loop = async (failAt) => {
+    for await (const { id } of session) {
+      heard.push(id);
+      if (id === failAt) throw new Error("cannot take this in");
+    }
+  };
+  const failed = loop("1-2");
+  const first = await world.take();
+  first.stream(PING, start(1), token(2), token(3));
+  await assert.rejects(failed, { message: "cannot take this in" });
+  assert.ok(first.aborted);
+  assert.equal(session.cursor, "1-1");
+  loop();
+  const second = await world.take();
+  assert.equal(second.cursor, "1-1");
+  second.stream(PING, token(2), token(3));
+  await settle();
+  assert.deepEqual(heard, ["1-1", "1-2", "1-2", "1-3"]);
+});
+
+test("a connection that breaks while an event is taken in is resumed after it, once it is", async () => {
+  const { world, session } = await opened();
+  let taken;
+  const heard = [];
+  const read = async () => {
+    for await (const { id } of session) {
+      heard.push(id);
+      await new Promise((resolve) => (taken = resolve));
+    }
+  };
+  read();
+  const first = await world.take();
+  first.stream(start(1) + token(2));
+  await settle();
+  first.fail();
+  await world.pass(600_000);
+  await world.nothingAsked(); // it waits for its reader, and holds nothing against it
+  taken();
+  await settle();
+  taken();
+  assert.equal((await world.takeAfter(500)).cursor, "1-2");
+  assert.deepEqual(heard, ["1-1", "1-2"]);
+});
+
+test("a loop may begin where an earlier page left off, and end with its turn", async () => {
+  const { world, session } = await opened();
+  const heard = [];
+  const read = async () => {
+    for await (const { type, id } of session.events({ after: "1-7", turnId: "t1" })) heard.push(`${type} ${id}`);
+  };
+  const ended = read();
+  const first = await world.take();
+  assert.equal(first.cursor, "1-7");
+  first.stream(PING, token(8), CAUGHT_UP, done(9));
+  await ended;
+  assert.deepEqual(heard, ["token 1-8", "caught_up 1-8", "done 1-9"]);
+  assert.ok(first.aborted);
+});
+
+test("a refused loop throws", async () => {
+  const { world, session } = await opened();
+  const next = session.events().next();
+  (await world.take()).problem(410, "session-expired");
+  await assert.rejects(next, { code: "session-expired" });
+});
+
+test("closing ends the stream, the loops and what was being sent", async () => {
+  const { world, session, connection } = await following();
+  connection.stream(PING);
+  const next = session.events().next();
+  const loop = await world.take();
+  const sent = session.send("Hi");
+  (await world.take()).fail();
+  await settle();
+  session.close();
+  assert.deepEqual(await next, { done: true, value: undefined });
+  await assert.rejects(sent, { message: "the session was closed" });
+  assert.ok(connection.aborted && loop.aborted);
+  assert.equal(session.connection.state, "closed");
+  assert.equal(world.timers, 0);
+});

@@ -1,0 +1,331 @@
+// A stream over connections that break in every way: when the next one is made, from where, and what is handed on.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Api } from "../../../edge/static/unbroken/api.js";
+import { STALL_MS, Stream } from "../../../edge/static/unbroken/stream.js";
+import { MOST_MS, decideWait } from "../../../edge/static/unbroken/waiting.js";
+import { CAUGHT_UP, PING, World, block, done, settle, start, token } from "./world.mjs";
+
+const PATH = "/v1/sessions/s1/events";
+
+/** A reader that takes in whatever comes, and moves its cursor with it. */
+function reader(options = {}) {
+  const world = options.world ?? new World();
+  const tab = world.tab();
+  const { environment } = tab;
+  const closing = new AbortController();
+  const it = { world, tab, cursor: "0-0", events: [], states: [], over: false, close: () => closing.abort() };
+  const api = new Api({ token: options.token, environment });
+  const report = ({ state }) => it.states.push(state);
+  const cursor = () => it.cursor;
+  it.stream = new Stream({ api, path: PATH, cursor, report, signal: closing.signal, environment, until: options.until });
+  it.ended = read(it).catch((error) => (it.error = error));
+  return it;
+}
+
+async function read(it) {
+  for await (const events of it.stream) {
+    it.events.push(...events.map(({ type, id }) => `${type} ${id}`));
+    it.cursor = events.at(-1).id;
+  }
+  it.over = true;
+}
+
+test("a clean end without a terminal event is a cut: the reader comes back with its cursor", async () => {
+  const it = reader();
+  const first = await it.world.take();
+  assert.equal(first.url, `${PATH}?until=follow`);
+  assert.equal(first.cursor, "0-0");
+  first.stream(PING, start(1), token(2)).end();
+  const second = await it.world.takeAfter(500);
+  assert.equal(second.cursor, "1-2");
+  second.stream(PING, token(3));
+  await settle();
+  assert.deepEqual(it.events, ["turn_start 1-1", "token 1-2", "token 1-3"]);
+  assert.deepEqual(it.states, ["connecting", "live", "waiting", "connecting", "live"]);
+});
+
+test("waits have full jitter: any time from none to a bound that doubles up to the longest", async () => {
+  const waits = (random) => [1, 2, 3, 4, 5, 6, 99].map((failures) => decideWait({ failures, random: () => random }));
+  assert.deepEqual(waits(0), [0, 0, 0, 0, 0, 0, 0]);
+  assert.deepEqual(waits(1), [1_000, 2_000, 4_000, 8_000, 16_000, MOST_MS, MOST_MS]);
+  assert.deepEqual(waits(0.5), [500, 1_000, 2_000, 4_000, 8_000, MOST_MS / 2, MOST_MS / 2]);
+});
+
+test("a server that cannot be reached is tried less and less often, until an event comes", async () => {
+  const it = reader();
+  for (const ms of [0, 500, 1_000, 2_000]) (await it.world.takeAfter(ms)).fail();
+  (await it.world.takeAfter(4_000)).stream(PING, start(1)).end();
+  (await it.world.takeAfter(500)).fail();
+});
+
+test("a connection that says nothing and ends at once counts as a failure", async () => {
+  const it = reader();
+  for (const ms of [0, 500, 1_000, 2_000]) (await it.world.takeAfter(ms)).stream(PING, CAUGHT_UP).end();
+});
+
+test("a connection that lived for long is no failure, even if nothing happened", async () => {
+  const it = reader();
+  for (let round = 0; round < 5; round += 1) {
+    const connection = await it.world.takeAfter(round && 500);
+    connection.stream(PING, CAUGHT_UP);
+    await it.world.pass(MOST_MS);
+    connection.end();
+  }
+});
+
+for (const sign of ["online", "visible", "restored"]) {
+  test(`a wait is over when the page is ${sign}`, async () => {
+    const it = reader();
+    it.world.chance = 1;
+    for (let failure = 0; failure < 6; failure += 1) {
+      (await it.world.take()).fail();
+      await it.world.nothingAsked();
+      it.tab.sign(sign);
+    }
+    await it.world.take();
+  });
+}
+
+for (const sign of ["online", "restored"]) {
+  test(`a connection is made anew when the page is ${sign}, for the old one is dead`, async () => {
+    const it = reader();
+    const first = await it.world.take();
+    first.stream(PING, start(1));
+    await settle();
+    it.tab.sign(sign);
+    const second = await it.world.take();
+    assert.ok(first.aborted);
+    assert.equal(second.cursor, "1-1");
+  });
+}
+
+test("looking at the page again leaves a live connection alone", async () => {
+  const it = reader();
+  (await it.world.take()).stream(PING, start(1));
+  await settle();
+  it.tab.sign("visible");
+  await it.world.nothingAsked();
+});
+
+test("a network that goes away ends the connection at once, and the reader waits for it", async () => {
+  const it = reader();
+  const first = await it.world.take();
+  first.stream(PING);
+  await settle();
+  it.tab.online = false;
+  it.tab.sign("offline");
+  await settle();
+  assert.ok(first.aborted);
+  assert.equal(it.states.at(-1), "offline");
+  it.tab.online = true;
+  it.tab.sign("online");
+  (await it.world.take()).stream(PING);
+});
+
+test("a connection without a byte is taken for dead, and pings are bytes", async () => {
+  const it = reader();
+  const first = await it.world.take();
+  first.stream(PING);
+  for (let ping = 0; ping < 60; ping += 1) {
+    await it.world.pass(10_000);
+    first.send(PING);
+  }
+  await it.world.pass(STALL_MS - 1);
+  assert.equal(first.aborted, false);
+  await it.world.pass(1);
+  assert.ok(first.aborted);
+  assert.equal(it.states.at(-1), "stalled");
+  await it.world.takeAfter(500);
+});
+
+test("headers that never come are silence as well", async () => {
+  const it = reader();
+  const first = await it.world.take();
+  await it.world.pass(STALL_MS);
+  assert.ok(first.aborted);
+  await it.world.takeAfter(500);
+});
+
+test("the latest connection wins: what an older one still says is lost, in whichever order", async () => {
+  const world = new World();
+  world.deaf = true;
+  const it = reader({ world });
+  const first = await world.take();
+  first.stream(PING, start(1));
+  await settle();
+  it.stream.reconnect();
+  const second = await world.take();
+  first.send(token(2, "late"), token(3, "later"));
+  await settle();
+  second.stream(PING, token(2));
+  first.send(token(4, "never"));
+  await settle();
+  assert.deepEqual(it.events, ["turn_start 1-1", "token 1-2"]);
+  assert.equal(it.cursor, "1-2");
+});
+
+test("headers that arrive when they are wanted no more start nothing", async () => {
+  const world = new World();
+  world.deaf = true;
+  const it = reader({ world });
+  const first = await world.take();
+  it.stream.reconnect();
+  const second = await world.take();
+  first.stream(PING, start(1));
+  await settle();
+  assert.deepEqual([it.events, it.states], [[], ["connecting", "connecting"]]);
+  second.stream(start(1));
+  await settle();
+  assert.deepEqual(it.events, ["turn_start 1-1"]);
+});
+
+test("an event that was had is not handed on again, and one that is missing makes the reader come back", async () => {
+  const it = reader();
+  const first = await it.world.take();
+  first.stream(start(1), token(2), token(2), start(1), token(3), token(5), token(6));
+  const second = await it.world.takeAfter(500);
+  assert.ok(first.aborted);
+  assert.deepEqual(it.events, ["turn_start 1-1", "token 1-2", "token 1-3"]);
+  assert.equal(second.cursor, "1-3");
+});
+
+test("after a rewind and a reset, events are counted from where those say", async () => {
+  const it = reader();
+  const first = await it.world.take();
+  first.stream(start(1), token(2), token(3), block("rewind", { to: 2 }, "1-2"), token(3, "y", 2));
+  first.send(block("reset", { reason: "expired", first_seq: 9 }, "0-8"), start(9, 2));
+  await settle();
+  const heard = ["turn_start 1-1", "token 1-2", "token 1-3", "rewind 1-2", "token 2-3", "reset 0-8", "turn_start 2-9"];
+  assert.deepEqual(it.events, heard);
+});
+
+test("what is no JSON, or comes from somebody else's server, is a cut like any other", async () => {
+  const it = reader();
+  (await it.world.take()).stream(start(1), "id: 1-2\nevent: token\ndata: {\n\n");
+  const second = await it.world.takeAfter(500);
+  second.reply(new Response("<h1>Hotel</h1>", { headers: { "Content-Type": "text/html" } }));
+  const third = await it.world.takeAfter(1_000);
+  third.reply(new Response(null, { status: 204 }));
+  assert.equal((await it.world.takeAfter(2_000)).cursor, "1-1");
+});
+
+test("a server that says when to come back is taken at its word", async () => {
+  const it = reader();
+  (await it.world.take()).stream(start(1), block("reconnect", { reason: "rolling" }, undefined, 250));
+  (await it.world.takeAfter(250)).problem(429, "too-many-streams", { "Retry-After": "5" });
+  (await it.world.takeAfter(5_000 + 1_000)).problem(503, "overloaded", { "Retry-After": "Thu, 01 Jan 1970 00:00:10 GMT" });
+  await it.world.takeAfter(10_000 - 6_250 + 2_000);
+});
+
+test("one that only ever says to come back is not asked ever so often", async () => {
+  const it = reader();
+  const away = () => block("reconnect", { reason: "rolling" }, undefined, 50);
+  for (const ms of [0, 50, 50 + 500, 50 + 1_000]) (await it.world.takeAfter(ms)).stream(PING, away());
+});
+
+for (const status of [408, 425, 429, 500, 502, 503, 504]) {
+  test(`a ${status} passes: the reader comes back`, async () => {
+    const it = reader();
+    (await it.world.take()).problem(status);
+    await it.world.takeAfter(500);
+  });
+}
+
+for (const status of [400, 403, 404, 410]) {
+  test(`a ${status} stands: nobody asks again`, async () => {
+    const it = reader();
+    (await it.world.take()).problem(status, "session-not-found");
+    await it.world.pass(600_000);
+    await it.world.nothingAsked();
+    assert.deepEqual([it.error.status, it.error.code], [status, "session-not-found"]);
+    assert.equal(it.world.timers, 0);
+  });
+}
+
+test("a refused token is fetched anew once, and then the refusal stands", async () => {
+  const asked = [];
+  const it = reader({ token: ({ refresh }) => asked.push(refresh) && `token ${asked.length}` });
+  const first = await it.world.take();
+  assert.equal(first.headers.Authorization, "Bearer token 1");
+  first.problem(401, "unauthenticated");
+  const second = await it.world.take();
+  assert.equal(second.headers.Authorization, "Bearer token 2");
+  second.problem(401, "unauthenticated");
+  await it.world.pass(600_000);
+  await it.world.nothingAsked();
+  assert.equal(it.error.code, "unauthenticated");
+  assert.deepEqual(asked, [false, true]);
+});
+
+test("a fixed token that is refused is not tried again", async () => {
+  const it = reader({ token: "abc" });
+  (await it.world.take()).problem(401);
+  await it.world.pass(600_000);
+  await it.world.nothingAsked();
+});
+
+test("a token that is about to expire is fetched anew, and the stream goes on with it", async () => {
+  const asked = [];
+  const it = reader({ token: ({ refresh }) => asked.push(refresh) && `token ${asked.length}` });
+  (await it.world.take()).stream(start(1), block("reauth", { in_ms: 30_000 }));
+  await it.world.pass(0);
+  const second = await it.world.take();
+  assert.deepEqual([second.cursor, second.headers.Authorization], ["1-1", "Bearer token 2"]);
+  assert.deepEqual(asked, [false, true]);
+});
+
+test("a token that cannot be fetched just now is asked for again", async () => {
+  let failures = 2;
+  const it = reader({ token: async () => failures-- > 0 ? Promise.reject(new Error("offline")) : "token" });
+  await it.world.pass(500 + 1_000);
+  assert.equal((await it.world.take()).headers.Authorization, "Bearer token");
+});
+
+test("a token that never comes is silence", async () => {
+  const it = reader({ token: () => new Promise(() => {}) });
+  await it.world.pass(STALL_MS);
+  assert.equal(it.states.at(-1), "stalled");
+});
+
+test("until the turn's end: the terminal event and the stream's end are the end", async () => {
+  const it = reader({ until: "turn_end" });
+  const first = await it.world.take();
+  assert.equal(first.url, `${PATH}?until=turn_end`);
+  first.stream(start(1), CAUGHT_UP, token(2), done(3)).end();
+  await it.ended;
+  assert.ok(it.over);
+  assert.equal(it.world.timers, 0);
+});
+
+test("until the turn's end: an older turn's end in a replay that was cut is not the end", async () => {
+  const it = reader({ until: "turn_end" });
+  (await it.world.take()).stream(start(1), done(2)).end();
+  const second = await it.world.takeAfter(500);
+  assert.equal(second.cursor, "1-2");
+  second.reply(new Response(null, { status: 204 }));
+  await it.ended;
+  assert.ok(it.over);
+});
+
+test("closing gives everything back", async () => {
+  const it = reader();
+  const first = await it.world.take();
+  first.stream(start(1));
+  await settle();
+  it.close();
+  await it.ended;
+  assert.ok(first.aborted && it.over);
+  assert.equal(it.world.timers, 0);
+});
+
+test("closing ends a wait as well", async () => {
+  const it = reader();
+  (await it.world.take()).fail();
+  await settle();
+  it.close();
+  await it.ended;
+  assert.equal(it.world.timers, 0);
+});

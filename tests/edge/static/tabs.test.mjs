@@ -1,0 +1,172 @@
+// Many tabs of one session: one stream, the same view in all, and another leader when the leading tab goes.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { open } from "../../../edge/static/unbroken/unbroken.js";
+import { PING, World, block, settle, start, token } from "./world.mjs";
+
+const ID = "session-0123456789";
+const EMPTY = { session_id: ID, cursor: "0-0", first_seq: 1, turns: [], state: {} };
+
+/** One more tab that shows the session, with its snapshot loaded. */
+async function join(world, { snapshot = EMPTY, shares = true } = {}) {
+  const tab = world.tab({ shares });
+  const session = open({ sessionId: ID, environment: tab.environment });
+  session.subscribe(() => {});
+  const asked = await world.take();
+  assert.equal(asked.url, `/v1/sessions/${ID}`);
+  asked.json(snapshot);
+  await session.ready;
+  return { tab, session };
+}
+
+/** A leading tab with its stream, and others without. */
+async function family(size) {
+  const world = new World();
+  const tabs = [await join(world)];
+  const stream = await world.take();
+  stream.stream(PING);
+  while (tabs.length < size) tabs.push(await join(world));
+  await world.nothingAsked();
+  return { world, tabs, stream };
+}
+
+const text = ({ session }) => session.view.turns.at(-1)?.items.map((item) => item.text).join("");
+const leaders = (tabs) => tabs.map(({ session }) => session.connection.leader);
+
+test("seven tabs hold one stream, and all show what it says", async () => {
+  const { tabs, stream } = await family(7);
+  stream.send(start(1), token(2, "He"), token(3, "llo"));
+  await settle();
+  assert.deepEqual(tabs.map(text), Array(7).fill("Hello"));
+  assert.deepEqual(tabs.map(({ session }) => session.connection.state), Array(7).fill("live"));
+  assert.deepEqual(leaders(tabs), [true, ...Array(6).fill(false)]);
+  stream.send(block("rewind", { to: 2 }, "1-2"), token(3, "y", 2));
+  await settle();
+  assert.deepEqual(tabs.map(text), Array(7).fill("Hey"));
+});
+
+test("when the leading tab closes, another goes on from where it is, without loss or doubles", async () => {
+  const { world, tabs, stream } = await family(3);
+  stream.send(start(1), token(2, "a"));
+  await settle();
+  tabs[0].session.close();
+  const next = await world.take();
+  assert.ok(stream.aborted);
+  assert.equal(next.cursor, "1-2");
+  next.stream(PING, token(2, "a"), token(3, "b"));
+  await settle();
+  assert.deepEqual(tabs.map(text), ["a", "ab", "ab"]);
+  assert.deepEqual(leaders(tabs.slice(1)), [true, false]);
+  tabs[1].session.close();
+  assert.equal((await world.take()).cursor, "1-3");
+});
+
+test("a tab that comes late is given what its snapshot does not have yet", async () => {
+  const { world, tabs, stream } = await family(1);
+  stream.send(start(1), token(2, "a"), token(3, "b"));
+  await settle();
+  const late = await join(world);
+  await settle();
+  assert.equal(text(late), "ab");
+  stream.send(token(4, "c"));
+  await settle();
+  assert.deepEqual([...tabs, late].map(text), ["abc", "abc"]);
+  stream.send(block("rewind", { to: 2 }, "1-2"));
+  await settle();
+  assert.deepEqual([...tabs, late].map(text), ["a", "a"]);
+});
+
+test("a tab whose snapshot is ahead of the leading tab does not go back", async () => {
+  const { world, stream } = await family(1);
+  const turns = [{ turn_id: "t1", attempt: 1, input: [], state: "running", items: [] }];
+  const ahead = await join(world, { snapshot: { ...EMPTY, cursor: "1-1", turns } });
+  await settle();
+  assert.equal(ahead.session.view.cursor, "1-1");
+  stream.send(start(1), token(2, "a"));
+  await settle();
+  assert.equal(text(ahead), "a");
+});
+
+test("a tab that missed something while it was frozen asks for all of it", async () => {
+  const { tabs, stream } = await family(2);
+  const [, sleeper] = tabs;
+  stream.send(start(1), token(2, "a"));
+  await settle();
+  sleeper.tab.frozen = true;
+  stream.send(token(3, "b"), token(4, "c"));
+  await settle();
+  sleeper.tab.frozen = false;
+  stream.send(token(5, "d"));
+  await settle();
+  assert.equal(text(sleeper), "abcd");
+});
+
+test("a leading tab that is frozen loses the lead to the first one that is looked at", async () => {
+  const { world, tabs, stream } = await family(3);
+  const [frozen, hidden, seen] = tabs;
+  stream.send(start(1), token(2, "a"));
+  await settle();
+  frozen.tab.frozen = true;
+  hidden.tab.visible = seen.tab.visible = false;
+  await world.pass(60_000);
+  await world.nothingAsked();
+  seen.tab.visible = true;
+  seen.tab.sign("visible");
+  await world.pass(2_000);
+  const next = await world.take();
+  assert.equal(next.cursor, "1-2");
+  next.stream(PING, token(3, "b"));
+  await settle();
+  frozen.tab.frozen = false;
+  await settle();
+  assert.ok(stream.aborted);
+  next.send(token(4, "c"));
+  await settle();
+  assert.deepEqual(tabs.map(text), ["abc", "abc", "abc"]);
+  assert.deepEqual(leaders(tabs), [false, false, true]);
+});
+
+test("a leading tab that has nothing to say is asked, and keeps the lead", async () => {
+  const { world, tabs, stream } = await family(2);
+  for (let ping = 0; ping < 20; ping += 1) {
+    await world.pass(10_000);
+    stream.send(PING);
+  }
+  await world.nothingAsked();
+  assert.deepEqual(leaders(tabs), [true, false]);
+});
+
+test("a refusal is known in every tab, and any of them can ask to try again", async () => {
+  const { world, tabs, stream } = await family(2);
+  stream.end();
+  (await world.takeAfter(500)).problem(401, "unauthenticated");
+  await settle();
+  for (const { session } of tabs) {
+    assert.equal(session.connection.state, "refused");
+    assert.equal(session.connection.error.code, "unauthenticated");
+  }
+  tabs[1].session.reconnect();
+  (await world.take()).stream(PING);
+  await settle();
+  assert.deepEqual(tabs.map(({ session }) => session.connection.state), ["live", "live"]);
+});
+
+test("without locks or channels, and where it is not wanted, each tab has its own stream", async () => {
+  const world = new World();
+  await join(world, { shares: false });
+  (await world.take()).stream(PING);
+  await join(world, { shares: false });
+  (await world.take()).stream(PING);
+});
+
+test("a tab that closes gives everything back, leading or not", async () => {
+  const { world, tabs } = await family(3);
+  tabs[1].session.close();
+  tabs[2].session.close();
+  tabs[0].session.close();
+  await settle();
+  await world.nothingAsked();
+  assert.equal(world.timers, 0);
+});
