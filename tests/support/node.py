@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+PACKAGES = Path(__file__).parents[1] / "clients" / "node_modules"
+
 
 def find_node() -> str:
     """Return the path of node, or skip the test that asked."""
@@ -19,6 +21,15 @@ def find_node() -> str:
     if node is None:
         pytest.skip("NOT RUN: no node on this machine to run JavaScript with")
     return node
+
+
+def find_package(name: str) -> str:
+    """Return the path of node, or skip the test that asked: the npm package was not installed."""
+    if not (PACKAGES / name).is_dir():
+        pytest.skip(
+            f"NOT RUN: the npm package {name} is not installed (make test does, where npm is)"
+        )
+    return find_node()
 
 
 def run_tests(script: Path, environ: Mapping[str, str] | None = None) -> None:

@@ -26,6 +26,12 @@ class Log:
         self.events.append(Event(1, self._seq, type_, data, str(subject), structural))
         return self
 
+    def cut(self, seq: int) -> Log:
+        """Lose every event after ``seq``: what comes next has its numbers."""
+        self.events = [event for event in self.events if event.seq <= seq]
+        self._seq = seq
+        return self
+
     def start_turn(self, turn_id: str, words: str = "Hi") -> Log:
         self._turn_id = turn_id
         parts = [{"type": "text", "text": words}]

@@ -1,0 +1,1 @@
+"""Published front-end packages as clients of a real edge."""
