@@ -246,8 +246,8 @@ class Authenticator(Protocol):
 class Telemetry(Protocol):
     """Counts what happens. The names are listed in ``edge.telemetry``."""
 
-    def count(self, name: str, amount: int = 1) -> None:
-        """Add to a counter."""
+    def count(self, name: str) -> None:
+        """Count one more."""
 
     def gauge(self, name: str, value: float) -> None:
         """Set a gauge."""

@@ -55,9 +55,9 @@ class Metrics:
     def __init__(self) -> None:
         self._values: dict[str, float] = dict.fromkeys(METRICS, 0)
 
-    def count(self, name: str, amount: int = 1) -> None:
-        """Add to a counter. Raises ``KeyError`` for a name that is not in the table."""
-        self._values[name] += amount
+    def count(self, name: str) -> None:
+        """Count one more. Raises ``KeyError`` for a name that is not in the table."""
+        self._values[name] += 1
 
     def gauge(self, name: str, value: float) -> None:
         """Set a gauge."""

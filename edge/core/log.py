@@ -16,7 +16,6 @@ Invariants of a well-formed log (``LogView.apply`` refuses anything else):
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from edge.core.errors import LogBroken
@@ -112,11 +111,6 @@ class LogView:
             self.holder = record.writer
             self.acquire_slot = record.slot
             self.epoch_starts = record.epoch_starts
-
-    def apply_all(self, records: Iterable[AnyRecord]) -> None:
-        """Take in a run of records, in order. Raises as ``apply``."""
-        for record in records:
-            self.apply(record)
 
     def _check(self, record: AnyRecord) -> None:
         if self.last_slot == 0:

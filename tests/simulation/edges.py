@@ -47,8 +47,8 @@ class Counting:
     def __init__(self, weather: Weather) -> None:
         self._weather = weather
 
-    def count(self, name: str, amount: int = 1) -> None:
-        self._weather.counts[name] += amount
+    def count(self, name: str) -> None:
+        self._weather.counts[name] += 1
 
     def gauge(self, name: str, value: float) -> None:
         """Nothing here asks for the present."""

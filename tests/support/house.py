@@ -40,8 +40,8 @@ class CountingTelemetry:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def count(self, name: str, amount: int = 1) -> None:
-        self.counts[name] += amount
+    def count(self, name: str) -> None:
+        self.counts[name] += 1
 
     def gauge(self, name: str, value: float) -> None:
         self.counts[name] = int(value)

@@ -178,5 +178,6 @@ async def test_what_is_read_folds_into_a_view_of_the_log(journal: Journal) -> No
     await journal.append("s1", [acquire(1), events(2, 1, 2)], TurnEntry("t1", "h", 2))
     await journal.append("s1", [cancel(3, last_seq=2)])
     view = LogView()
-    view.apply_all((await journal.read("s1", 0, 10)).records)
+    for record in (await journal.read("s1", 0, 10)).records:
+        view.apply(record)
     assert (view.last_slot, view.last_seq, view.epoch, view.first_seq) == (3, 2, 1, 1)

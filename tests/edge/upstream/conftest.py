@@ -22,8 +22,8 @@ class Counts:
     def __init__(self) -> None:
         self.counted: Counter[str] = Counter()
 
-    def count(self, name: str, amount: int = 1) -> None:
-        self.counted[name] += amount
+    def count(self, name: str) -> None:
+        self.counted[name] += 1
 
     def gauge(self, name: str, value: float) -> None:
         self.counted[name] = int(value)
