@@ -25,7 +25,8 @@ def two_epochs() -> LogBuilder:
 
 def view_of(*records: AnyRecord) -> LogView:
     view = LogView()
-    view.apply_all(records)
+    for record in records:
+        view.apply(record)
     return view
 
 

@@ -222,7 +222,8 @@ def test_a_client_that_has_all_that_expired_goes_on_after_it() -> None:
     log.write(token(), token(), token())
     log.write(token(), token())
     view = LogView()
-    view.apply_all(log.records[2:])
+    for record in log.records[2:]:
+        view.apply(record)
     kept = Served(view.epoch, view.first_seq, view.last_seq, view.epoch_starts, True)
     assert decide_attach(Cursor(1, 3), kept) == after(1, 3)
 

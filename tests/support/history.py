@@ -141,7 +141,8 @@ def _log_is_well_formed(history: History) -> Iterator[Found]:
         yield Kind.LOST, f"the log begins at slot {history.records[0].slot}"
     view = LogView()
     try:
-        view.apply_all(history.records)
+        for record in history.records:
+            view.apply(record)
     except LogBroken as broken:
         yield Kind.FORKED, f"the log is broken: {broken}"
 
