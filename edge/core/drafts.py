@@ -33,12 +33,15 @@ def turn_start(
     *,
     attempt: int,
     user_input: Sequence[Mapping[str, object]] = (),
+    message_id: str = "",
     policy: Mapping[str, str] | None = None,
 ) -> Draft:
-    """Open an attempt. The user's input and the turn's policy ride in attempt 1."""
+    """Open an attempt. The user's input, its id and the turn's policy ride in attempt 1."""
     body: dict[str, Any] = {"turn_id": turn_id, "attempt": attempt, "agent": agent}
     if user_input:
         body["input"] = list(user_input)
+    if message_id:
+        body["message_id"] = message_id
     private = compact_json(dict(policy)) if policy else ""
     return Draft(TURN_START, compact_json(body), subject=turn_id, private=private)
 

@@ -25,6 +25,8 @@ class TurnRequest:
     """SHA-256 of the canonical body: what tells a repeat from a reused key."""
     input: tuple[Mapping[str, object], ...]
     """Content parts, as PROTOCOL.md names them."""
+    message_id: str = ""
+    """What the caller itself calls the user's message, if it does."""
     agent: str = ""
     """Empty: the runtime's default."""
     on_disconnect: OnDisconnect = "continue"

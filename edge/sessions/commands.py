@@ -106,7 +106,12 @@ def _opening(room: Room, request: TurnRequest, turn_id: str) -> list[AnyRecord]:
     epoch = records[0].epoch if records else view.epoch
     policy = {"on_disconnect": request.on_disconnect, "pacing": request.pacing}
     draft = drafts.turn_start(
-        turn_id, request.agent, attempt=1, user_input=request.input, policy=policy
+        turn_id,
+        request.agent,
+        attempt=1,
+        user_input=request.input,
+        message_id=request.message_id,
+        policy=policy,
     )
     event = Event(
         epoch=epoch,

@@ -38,6 +38,13 @@ def test_the_input_and_the_policy_ride_in_the_first_attempt_and_the_policy_is_pr
     assert second.private == ""
 
 
+def test_a_message_that_its_client_has_named_keeps_its_name() -> None:
+    words = [{"type": "text", "text": "Hi"}]
+    draft = drafts.turn_start("t", "a", attempt=1, user_input=words, message_id="u-1")
+    assert json.loads(draft.data)["message_id"] == "u-1"
+    assert "message_id" not in drafts.turn_start("t", "a", attempt=1, user_input=words).data
+
+
 def test_an_end_that_the_edge_writes_says_why_and_that_repeating_is_no_use() -> None:
     end = json.loads(drafts.tool_end(TURN, "c1", "unknown", "OUTCOME_UNKNOWN").data)
     assert end["outcome"] == "unknown"
