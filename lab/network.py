@@ -40,6 +40,8 @@ class Network:
         """A connection that carries no byte for so long is cut, as balancers do."""
         self.bytes_per_second: int | None = None
         """How wide the way down is, if it is narrow."""
+        self.idle_cuts = 0
+        """How many connections were cut for being silent."""
         self._links: set[Link] = set()
 
     def swallow(self) -> None:
@@ -94,6 +96,7 @@ class Network:
         while (left := link.touched_at + self.idle_seconds - _now()) > 0:
             await asyncio.sleep(left)
         if not link.swallowed:  # a black hole tells nobody anything
+            self.idle_cuts += 1
             link.abort()
 
 

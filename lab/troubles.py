@@ -78,6 +78,7 @@ class Troubles:
         chatted = self._ledger.facts(chat) if chat else None
         return {
             "troubles": self.lasting,
+            "idle_cuts": self._network.idle_cuts,
             "durable": {
                 "servers": [
                     self._seen(self._edges, child, owner) for child in self._edges.replicas

@@ -3,7 +3,15 @@
 // Knows nothing of networks and counting: it is given what to show.
 
 const NEAR_END_PX = 40;
-const STATES = { runs: "runs", done: "done", broken: "nobody listens any more", succeeded: "done", unknown: "nobody knows whether it ran", failed: "failed", not_executed: "not run" };
+const STATES = {
+  runs: "runs",
+  done: "done",
+  broken: "nobody listens any more",
+  succeeded: "done",
+  failed: "failed",
+  unknown: "nobody knows whether it ran",
+  not_executed: "not run",
+};
 
 /** Show a column: `chat` is absent before the first start. */
 export function drawColumn(article, { chat, counts, bookings, servers }) {
@@ -15,12 +23,12 @@ export function drawColumn(article, { chat, counts, bookings, servers }) {
 }
 
 function drawCounts(list, counts, bookings) {
-  const { twice = 0, lost = 0, silentMs = 0 } = counts ?? {};
+  const { twice = 0, lost = 0, silentMs = 0, isDeaf = false } = counts ?? {};
   const shown = [
     ["shown twice", twice, twice > 0],
     ["lost", lost, lost > 0],
     [bookings === 1 ? "tool run" : "tool runs", bookings, bookings > 1],
-    ["s of silence", Math.floor(silentMs / 1000), false],
+    ["s of silence", Math.floor(silentMs / 1000), isDeaf],
   ];
   while (list.children.length < shown.length) list.append(count());
   shown.forEach(([label, number, isBad], at) => {

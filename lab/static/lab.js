@@ -58,15 +58,24 @@ class Lab {
 
   column(name, Chat) {
     const tally = new Tally(0);
+    const column = { name, tally };
     const told = {
       shown: (run, number) => { tally.show(run, number, this.now()); this.draw(); },
-      rewound: (run, numbers) => { tally.rewind(run, numbers, this.now()); this.note(`${name}: takes back ${numbers.length} events`); },
+      rewound: (run, numbers) => tally.rewind(run, numbers, this.now()),
       withdrawn: (count) => tally.withdraw(count),
-      again: (run) => { tally.begin(run, this.now()); this.note(`${name}: sends the prompt again (try ${run})`); },
-      ended: () => { tally.end(this.now()); this.note(`${name}: at the end`); },
-      changed: () => this.draw(),
+      again: (run) => tally.begin(run, this.now()),
+      ended: () => tally.end(this.now()),
+      changed: () => this.noteStatus(column),
     };
-    return { name, tally, chat: new Chat(told, this.settings) };
+    column.chat = new Chat(told, this.settings);
+    return column;
+  }
+
+  noteStatus(column) {
+    const { name, chat: { status } } = column;
+    if (status !== column.status && status !== "connecting") this.note(`${name}: ${status}`);
+    column.status = status;
+    this.draw();
   }
 
   /** Do something to both columns; what lasts is taken back by the second click. */
@@ -102,13 +111,18 @@ class Lab {
     try {
       const answer = await fetch(`/api/look?${query}`);
       // What was asked about another start than the present one is no news.
-      if (answer.ok && query.get("chat") === this.chatId("naive")) this.seen = await answer.json();
+      if (answer.ok && query.get("chat") === this.chatId("naive")) this.see(await answer.json());
       element("problem").textContent = "";
     } catch {
       element("problem").textContent = "The lab does not answer. Is it still running?";
     }
     this.draw();
     setTimeout(() => this.look(), LOOK_MS);
+  }
+
+  see(seen) {
+    if (seen.idle_cuts > this.seen.idle_cuts) this.marks.push({ label: "cut as idle", at: this.now() });
+    this.seen = seen;
   }
 
   chatId(name) {
@@ -143,7 +157,7 @@ class Lab {
   }
 }
 
-const LOG_LINES = 6;
+const LOG_LINES = 8;
 
 function logLine({ at, words }) {
   const line = document.createElement("li");

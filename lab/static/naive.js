@@ -22,6 +22,7 @@ export class NaiveChat {
         this.finish("finished");
       } catch {
         if (this.leaving.signal.aborted) return;
+        this.bubbles = this.becoming("broken");
         this.say("the connection broke");
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
         if (this.leaving.signal.aborted) return;
@@ -37,7 +38,7 @@ export class NaiveChat {
   async read(run, prompt) {
     if (run !== "1") this.told.again(run);
     this.say(run === "1" ? "connected" : `sends the prompt again (try ${run})`);
-    this.bubbles = [...this.becoming("broken"), { kind: "text", text: "" }];
+    this.bubbles = [...this.bubbles, { kind: "text", text: "" }];
     const answer = await fetch("/naive/chat", {
       method: "POST",
       headers: { "Content-Type": "application/json" },

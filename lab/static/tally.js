@@ -4,6 +4,7 @@
 // runs, as when a prompt is sent again; in each its events are numbered from 1.
 
 const UNNOTICED_MS = 1_000; // a shorter silence is not one
+const DEAF_MS = 3_000; // what was said so long ago should have come
 
 export class Tally {
   constructor(startedAt) {
@@ -66,7 +67,14 @@ export class Tally {
       lost: lost.reduce((sum, one) => sum + one, 0),
       takenBack: this.takenBack,
       silentMs: this.silentMs + sinceMs,
+      isDeaf: this.isDeaf(at, said),
     };
+  }
+
+  /** Whether there has been news for a while that does not come. */
+  isDeaf(at, said) {
+    const [run, numbers] = [...this.runs].at(-1) ?? [];
+    return this.endedAt === undefined && at - this.newsAt > DEAF_MS && said[run] > Math.max(0, ...numbers);
   }
 
   run(name) {

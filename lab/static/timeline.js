@@ -8,6 +8,7 @@ const LEAST_MS = 20_000; // the axis does not start to move at once
 const LEAST_NUMBER = 20;
 const TICK_MS = [5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000];
 const MOST_TICKS = 8;
+const LABEL_PX = 80;
 
 /** How wide a step of the axis is for a chart that long. */
 export function tickMs(spanMs) {
@@ -46,7 +47,7 @@ export function draw(svg, columns, marks, endMs) {
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.replaceChildren(
     ...grid(width, height, { spanMs, top, toX, toY }),
-    ...marks.flatMap((mark, index) => markShapes(mark, index, { endMs, toX, height })),
+    ...marks.flatMap((mark, index) => markShapes(mark, index, { endMs, toX, width, height })),
     ...columns.map(({ name, points, endMs: own }) =>
       shape("path", { class: `line ${name}`, d: stepPath(points, toX, toY, own ?? endMs) })),
   );
@@ -64,11 +65,12 @@ function grid(width, height, { spanMs, top, toX, toY }) {
   return shapes;
 }
 
-function markShapes({ label, at, until }, index, { endMs, toX, height }) {
+function markShapes({ label, at, until }, index, { endMs, toX, width, height }) {
   const [left, right] = [toX(at), toX(Math.min(until ?? at, endMs))];
   const y = MARGIN.top - 14 + (index % 2) * 11; // neighbours' labels do not cover each other
   const [y1, y2] = [MARGIN.top, height - MARGIN.bottom];
-  const shapes = [shape("line", { class: "mark", x1: left, x2: left, y1, y2 }), text(label, { class: "mark", x: left + 3, y })];
+  const place = left < width - LABEL_PX ? { class: "mark", x: left + 3, y } : { class: "mark end", x: left - 3, y };
+  const shapes = [shape("line", { class: "mark", x1: left, x2: left, y1, y2 }), text(label, place)];
   if (until === undefined) return shapes;
   return [shape("rect", { class: "mark", x: left, y: y1, width: Math.max(0, right - left), height: y2 - y1 }), ...shapes];
 }

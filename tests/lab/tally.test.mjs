@@ -14,7 +14,7 @@ function told(...events) {
 test("an answer that comes once and whole has nothing to count", () => {
   const tally = told(["a", 1], ["a", 2], ["a", 3]);
   tally.end(10);
-  assert.deepEqual(tally.counts(10, { a: 3 }), { twice: 0, lost: 0, takenBack: 0, silentMs: 0 });
+  assert.deepEqual(tally.counts(10, { a: 3 }), { twice: 0, lost: 0, takenBack: 0, silentMs: 0, isDeaf: false });
 });
 
 test("what comes again in another run is seen twice, and the rest of the first run is lost", () => {
@@ -40,7 +40,7 @@ test("what did not survive is replaced under its number, and that is not seen tw
   const tally = told(["log", 1], ["log", 2], ["log", 3]);
   tally.rewind("log", [2, 3], 4);
   tally.show("log", 2, 5);
-  assert.deepEqual(tally.counts(5, {}), { twice: 0, lost: 0, takenBack: 2, silentMs: 0 });
+  assert.deepEqual(tally.counts(5, {}), { twice: 0, lost: 0, takenBack: 2, silentMs: 0, isDeaf: false });
 });
 
 test("what was withdrawn is neither lost nor seen twice", () => {
@@ -48,7 +48,7 @@ test("what was withdrawn is neither lost nor seen twice", () => {
   tally.withdraw(2);
   tally.show("log", 3, 0);
   tally.end(0);
-  assert.deepEqual(tally.counts(0, { log: 3 }), { twice: 0, lost: 0, takenBack: 2, silentMs: 0 });
+  assert.deepEqual(tally.counts(0, { log: 3 }), { twice: 0, lost: 0, takenBack: 2, silentMs: 0, isDeaf: false });
 });
 
 test("silence counts from its second second, and ends with the answer", () => {
@@ -57,6 +57,15 @@ test("silence counts from its second second, and ends with the answer", () => {
   assert.equal(tally.counts(6_000, {}).silentMs, 3_500);
   tally.end(6_000);
   assert.equal(tally.counts(99_000, {}).silentMs, 3_500);
+});
+
+test("a reader is deaf when news has been said for a while and does not come", () => {
+  const tally = told(["a", 1, 0]);
+  assert.equal(tally.counts(4_000, { a: 1 }).isDeaf, false);
+  assert.equal(tally.counts(2_000, { a: 2 }).isDeaf, false);
+  assert.equal(tally.counts(4_000, { a: 2 }).isDeaf, true);
+  tally.show("a", 2, 4_000);
+  assert.equal(tally.counts(9_000, { a: 2 }).isDeaf, false);
 });
 
 test("the timeline falls where something is taken back or begun again", () => {

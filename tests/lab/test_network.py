@@ -89,9 +89,11 @@ async def test_new_connections_do_not_fall_into_the_black_hole() -> None:
 
 
 async def test_what_is_silent_for_too_long_is_cut() -> None:
-    async with joined(Network(0.01)) as (browser, server):
+    network = Network(0.01)
+    async with joined(network) as (browser, server):
         assert await _end(browser[0]) == b""
         assert await _end(server[0]) == b""
+    assert network.idle_cuts == 1
 
 
 async def test_nobody_is_told_that_a_black_hole_is_silent() -> None:
