@@ -283,6 +283,19 @@ class Encoder(Protocol):
         """Take back what was said of events after ``seq``. Raises ``MustReplay``, as ``event``."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Who reads one stream of a thread in AG-UI, and what of the thread it has already."""
+
+    thread_id: str
+    declares_version: bool
+    """Whether it speaks AG-UI 1.0; older ones refuse what is new in it."""
+    after_seq: int | None = None
+    """It wants the one run that opens after this event. ``None``: everything anew, and what comes."""
+    answered: frozenset[str] = frozenset()
+    """Calls, by AG-UI's ids, whose results it has brought itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """What all streams of such a format have in common."""
