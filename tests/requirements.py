@@ -155,7 +155,6 @@ CASES = {
     **NETWORK, **SERVER, **UPSTREAM, **RECONNECTS,
 }  # fmt: skip
 
-_PROXIES = "Waits for tests behind real proxies; faults on each link are staged by a proxy of ours."
 _LOAD = "Waits for the load tests, which bound memory, latency and reconnects."
 
 GAPS: dict[str, str] = {
@@ -169,7 +168,6 @@ GAPS: dict[str, str] = {
 """Requirement id -> why no test proves it yet."""
 
 LATER: dict[str, str] = {
-    **dict.fromkeys(("S67", "S68"), _PROXIES),
     **dict.fromkeys(("T03", "T07", "T46"), _LOAD),
     "T50": "Waits for the authentication of users: the only authenticator so far lets anybody in.",
     "T52": "Waits for a client that needs it: ours counts bytes, and a ping is bytes.",

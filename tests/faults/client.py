@@ -16,12 +16,14 @@ import h11
 
 from edge.core.event import TERMINAL
 from tests.support.history import Cleared, ClientLog, Heard, Rewound
-from tests.support.http_client import Exchange, exchange
+from tests.support.http_client import PATIENCE_SECONDS, Exchange, exchange
 from tests.support.processes import POLL_SECONDS
 from tests.support.sse import Message
 
 FOLLOW_SECONDS = 45.0
 """Longer than any take-over on a busy machine."""
+NOBODY_THERE = frozenset({502, 503, 504})
+"""What a proxy says when it reaches no edge."""
 CONTROLS = frozenset({"caught_up", "status", "reauth", "reconnect"})
 
 Moment = Callable[["Client"], bool]
@@ -60,6 +62,12 @@ class Client:
     """Body of the newest connection."""
     tidy: bool = False
     """Whether the newest connection came to a clean end."""
+    patience_seconds: float = PATIENCE_SECONDS
+    """How long it waits for the next byte."""
+    behind_proxy: bool = False
+    """Something that is no edge may answer it."""
+    refusals: list[int] = field(default_factory=list)
+    """The statuses that told it that nobody is there."""
     _unread: deque[Message] = field(default_factory=deque)
     """What came with the event it left at, should it listen on."""
 
@@ -88,6 +96,10 @@ class Client:
         headers += [("Last-Event-ID", self.cursor)] if self.cursor else []
         target = f"/v1/sessions/{self.session_id}/events{query}"
         async with exchange(port, "GET", target, headers) as stream:
+            stream.patience_seconds = self.patience_seconds
+            if self.behind_proxy and stream.status in NOBODY_THERE:
+                self.refusals.append(stream.status)
+                return False
             assert stream.status in (200, 204), stream.status
             if stream.status == 200:
                 await self.listen(stream, leave)

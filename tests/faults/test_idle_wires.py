@@ -22,6 +22,7 @@ async def behind(scene: Scene, idle_seconds: float) -> TcpProxy:
 async def watched_through(scene: Scene, idle_seconds: float, tool_seconds: float) -> Client:
     proxy = await behind(scene, idle_seconds)
     client = await scene.started({"wait": tool_seconds}, {"sleep_tool": 0.1}, {"say": "Done."})
+    client.patience_seconds = 30.0  # the proxy's is what is tried
     await client.watch(proxy.port)
     assert proxy.idle_cuts == 0
     assert client.finished

@@ -50,6 +50,8 @@ class Exchange:
     parser: EventStreamParser = field(default_factory=EventStreamParser)
     ended: bool = False
     """The response came to a clean end."""
+    patience_seconds: float = PATIENCE_SECONDS
+    """How long the next byte may take."""
     _http: h11.Connection = field(default_factory=lambda: h11.Connection(h11.CLIENT))
     _messages: list[Message] = field(default_factory=list)
 
@@ -106,7 +108,7 @@ class Exchange:
 
     async def _event(self) -> h11.Event:
         while (event := self._http.next_event()) is h11.NEED_DATA:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(self.patience_seconds):
                 self._http.receive_data(await self.reader.read(65_536))
         assert not isinstance(event, type), event
         return event
