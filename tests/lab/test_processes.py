@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -68,9 +69,13 @@ async def test_everything_that_the_lab_started_ends_with_it(
     lab, _ = await _started(crew)
     pids = children_of(lab.pid)
     assert len(pids) == PROCESSES
-    lab.signal(number)
-    code = await lab.exit_code()
-    await _until_gone(pids)
+    try:
+        lab.signal(number)
+        code = await lab.exit_code()
+        await _until_gone(pids)
+    finally:
+        for pid in _living(pids):  # none, unless the test fails
+            os.kill(pid, signal.SIGKILL)
     left = list(crew.folder.glob("unbroken-lab-*"))
     if number is signal.SIGKILL:
         assert left, "nobody was left to take it away"
