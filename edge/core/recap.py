@@ -6,6 +6,7 @@ turn again, and what it came to is known beforehand.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge.core.cursor import Cursor
@@ -25,25 +26,31 @@ class Recap:
     """The turn's structural events so far, oldest first."""
     finished: bool
     waiting: tuple[str, ...]
-    """Calls that wait for a person or a browser, those already decided included."""
+    """Calls that wait for a person or a browser to decide them."""
 
 
-def recap_of(session: Session) -> Recap | None:
-    """Return the newest turn; ``None`` if there is none whose start is kept."""
-    turn = session.turn
-    if turn is None:
+def recap_of(session: Session, turn_id: str = "") -> Recap | None:
+    """Return the turn, by default the newest one; ``None`` if its start is not kept, or never was."""
+    newest = session.turn
+    if newest is None:
         return None
-    start = next(i for i, event in enumerate(session.history) if _starts(event, turn.turn_id))
-    events = tuple(session.history[start:])
-    parked = turn.state is TurnState.PARKED
+    events = _events_of(session.history, turn_id or newest.turn_id)
+    if not events:
+        return None
+    current = turn_id in ("", newest.turn_id)
+    parked = current and newest.state is TurnState.PARKED
     return Recap(
-        turn_id=turn.turn_id,
+        turn_id=events[0].subject,
         before=cursor_at(session.view.epoch_starts, events[0].seq - 1),
         events=events,
-        finished=turn.finished,
-        waiting=turn.pending if parked else (),
+        finished=newest.finished or not current,
+        waiting=tuple(c for c in newest.pending if c not in newest.decisions) if parked else (),
     )
 
 
-def _starts(event: Event, turn_id: str) -> bool:
-    return event.type == TURN_START and event.subject == turn_id
+def _events_of(history: Sequence[Event], turn_id: str) -> tuple[Event, ...]:
+    """Return the events of one turn: they stand together, because a session has one turn at a time."""
+    starts = [(i, e.subject) for i, e in enumerate(history) if e.type == TURN_START]
+    begin = next((i for i, subject in starts if subject == turn_id), len(history))
+    end = next((i for i, subject in starts if i > begin and subject != turn_id), len(history))
+    return tuple(history[begin:end])

@@ -245,13 +245,13 @@ async def _try_resolve(room: Room, turn_id: str, call_id: str, decision: str) ->
     return True
 
 
-async def recap(room: Room) -> Recap | None:
-    """Return the newest turn. Raises ``Fenced``, ``JournalUnavailable``."""
+async def recap(room: Room, turn_id: str = "") -> Recap | None:
+    """Return a turn as the log has it, by default the newest. Raises ``Fenced``, ``JournalUnavailable``."""
     async with alone(room.lock):
         if room.dead:
             raise Fenced
         await room.refresh()
-        return recap_of(room.session)
+        return recap_of(room.session, turn_id)
 
 
 async def _look(room: Room, turn_id: str) -> None:

@@ -115,9 +115,9 @@ class Registry:
         if head is None or head.owner != uid:
             raise SessionNotFound
 
-    async def recap(self, uid: str, session_id: str) -> Recap | None:
-        """Return the session's newest turn as the log has it; ``None`` if there is none."""
-        return await self._carry_out(uid, session_id, commands.recap)
+    async def recap(self, uid: str, session_id: str, turn_id: str = "") -> Recap | None:
+        """Return a turn as the log has it, by default the newest; ``None`` if there is none."""
+        return await self._carry_out(uid, session_id, lambda room: commands.recap(room, turn_id))
 
     async def snapshot(self, uid: str, session_id: str) -> dict[str, Any]:
         """Return the committed state of a session with the cursor it ends at."""

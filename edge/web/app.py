@@ -6,7 +6,7 @@ Knows nothing of how it is served.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, cast
 
 from quart import Quart, Response, request
@@ -15,8 +15,9 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from edge.core.errors import EdgeError, SessionNotFound
 from edge.ports import Telemetry
+from edge.web.ai_sdk_routes import AiSdkRoutes
 from edge.web.bodies import READ_TIMEOUT_SECONDS
-from edge.web.guard import MAX_BODY_BYTES, Guard
+from edge.web.guard import MAX_CHAT_BYTES, Guard
 from edge.web.pages import Pages
 from edge.web.parts import Parts
 from edge.web.problems import Refused, is_known, problem_of
@@ -43,7 +44,7 @@ _SECURITY_HEADERS = {
 def build_app(parts: Parts) -> Quart:
     """Return the application, its guard in front."""
     app = Quart("edge.web", static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    app.config["MAX_CONTENT_LENGTH"] = MAX_CHAT_BYTES  # most calls have less: edge.web.bodies
     app.config["BODY_TIMEOUT"] = READ_TIMEOUT_SECONDS
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_rule_class = _ExactRule
@@ -62,6 +63,7 @@ def _routes(parts: Parts) -> list[tuple[str, str, Handler]]:
     session = "/v1/sessions/<session_id>"
     turn = f"{session}/turns/<turn_id>"
     return [
+        *_ai_sdk_routes(parts),
         ("POST", "/v1/sessions", sessions.create_session),
         ("GET", session, sessions.snapshot),
         ("POST", f"{session}/turns", sessions.start_turn),
@@ -75,6 +77,15 @@ def _routes(parts: Parts) -> list[tuple[str, str, Handler]]:
         ("GET", "/", pages.index),
         ("GET", "/static/<path:name>", pages.static),
     ]
+
+
+def _ai_sdk_routes(parts: Parts) -> Iterator[tuple[str, str, Handler]]:
+    for major, turn_format in parts.ai_sdk.items():
+        chats = AiSdkRoutes(parts, turn_format)
+        api = f"/v1/ai-sdk/{major}"
+        yield "POST", api, chats.send
+        yield "GET", f"{api}/<chat_id>/stream", chats.resume
+        yield "POST", f"{api}/<chat_id>/stop", chats.stop
 
 
 class _ExactRule(QuartRule):

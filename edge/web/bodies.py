@@ -1,4 +1,4 @@
-"""Reads a request's body: the right type, no more than 64 KiB, in 10 seconds, strict JSON.
+"""Reads a request's body: the right type, no more than it may have, in 10 seconds, as JSON.
 
 Knows nothing of what the JSON means; ``edge.web.shapes`` does. The guard bounds the size while the
 body arrives, Quart the time.
@@ -6,6 +6,7 @@ body arrives, Quart the time.
 
 from __future__ import annotations
 
+import json
 from typing import cast
 
 from quart import Request
@@ -22,11 +23,23 @@ async def read_json(request: Request) -> object:
 
     Raises:
         Refused: ``unsupported-media-type``, ``body-too-large`` or ``invalid-json``.
-        werkzeug.exceptions.HTTPException: 408, raised by Quart; or 413, before a body that says
-            that it is too long is read.
+        werkzeug.exceptions.HTTPException: 408, raised by Quart.
     """
     check_media_type(request)
     return parse_json(await _read(request))
+
+
+async def read_chat_json(request: Request) -> object:
+    """Return the body of a front-end kit as parsed JSON, without asking for more than JSON.
+
+    It repeats what tools and models have said, and that need not be strict; what of it is new is checked by
+    whoever uses it. Raises as ``read_json``.
+    """
+    check_media_type(request)
+    try:
+        return json.loads(await _read(request))
+    except (ValueError, RecursionError):
+        raise Refused("invalid-json") from None
 
 
 async def read_json_if_any(request: Request) -> object:
@@ -35,8 +48,11 @@ async def read_json_if_any(request: Request) -> object:
 
 
 async def _read(request: Request) -> bytes:
+    bounded = cast("dict[str, BoundedBody]", request.scope)[BODY]
+    if (request.content_length or 0) > bounded.limit_bytes:
+        raise Refused("body-too-large")  # before it is read
     body = await request.get_data(as_text=False, cache=True, parse_form_data=False)
-    if cast("dict[str, BoundedBody]", request.scope)[BODY].too_large:
+    if bounded.too_large:
         raise Refused("body-too-large")
     return body
 

@@ -20,6 +20,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_HEADER_BYTES = 16 * 1024
 MAX_URL_BYTES = 2 * 1024
 MAX_BODY_BYTES = 64 * 1024
+MAX_CHAT_BYTES = 4 * 1024 * 1024
+"""Front-end kits send the whole conversation with every message, of which only the last is new."""
+CHAT_PATHS = (b"/v1/ai-sdk/", b"/v1/ag-ui/")
 
 EXITS = "edge.exits"
 """Key of the ASGI scope under which an ``ExitStack`` keeps what must run when the request is over."""
@@ -43,7 +46,7 @@ class Guard:
             prefix = "websocket.http" if scope["type"] == "websocket" else "http"
             await _answer(problem_of(refused), prefix, send)
             return
-        body = scope[BODY] = BoundedBody(receive)
+        body = scope[BODY] = BoundedBody(receive, _limit_bytes(scope["raw_path"]))
         with ExitStack() as exits:
             scope[EXITS] = exits
             await self._app(scope, body, send)
@@ -79,7 +82,8 @@ class BoundedBody:
     Some releases of Quart look at the size only when the whole body has been gathered in memory.
     """
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
         self._receive = receive
         self._size_bytes = 0
         self.too_large = False
@@ -92,10 +96,14 @@ class BoundedBody:
             if self.too_large:
                 continue
             self._size_bytes += len(message.get("body", b""))
-            if self._size_bytes <= MAX_BODY_BYTES:
+            if self._size_bytes <= self.limit_bytes:
                 return message
             self.too_large = True
             return {"type": "http.request", "body": b"", "more_body": False}
+
+
+def _limit_bytes(path: bytes) -> int:
+    return MAX_CHAT_BYTES if path.startswith(CHAT_PATHS) else MAX_BODY_BYTES
 
 
 def _values(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:

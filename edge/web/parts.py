@@ -5,11 +5,12 @@ Knows nothing of how the parts are made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from edge.core.control import Control, Reconnect, ReconnectReason
-from edge.ports import Authenticator, Telemetry
+from edge.core.recap import Recap
+from edge.ports import Authenticator, Dialect, Encoder, Telemetry
 from edge.sessions.registry import Registry
 
 
@@ -22,6 +23,15 @@ class Framing:
     ping: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class TurnFormat:
+    """A browser format of another maker in which one stream tells one turn."""
+
+    dialect: Dialect
+    encoder: Callable[[Recap, int], Encoder]
+    """From a turn as it is known when its stream begins, and the seq after which the stream speaks."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """Everything that routes use."""
@@ -30,6 +40,8 @@ class Parts:
     authenticator: Authenticator
     telemetry: Telemetry
     framing: Framing
+    ai_sdk: Mapping[str, TurnFormat]
+    """By the major of the client, as it stands in the path: ``v7``."""
     reconnect: Callable[[ReconnectReason], Reconnect]
     """Says when a client that is sent away shall come back: new and jittered at every call."""
     metrics: Callable[[], str]

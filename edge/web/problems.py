@@ -48,7 +48,7 @@ KINDS: Mapping[str, Kind] = {
     "tool-call-settled": Kind(409, "The tool call was decided before, and differently."),
     "turn-in-progress": Kind(409, "The session is busy with another turn."),
     "session-expired": Kind(410, "The session is past its retention."),
-    "body-too-large": Kind(413, "The body is larger than 64 KiB."),
+    "body-too-large": Kind(413, "The body is larger than this call takes."),
     "uri-too-long": Kind(414, "The URL is longer than 2 KiB."),
     "unsupported-media-type": Kind(415, "The body must be plain application/json in UTF-8."),
     "host-not-allowed": Kind(421, "This server does not answer for that host."),

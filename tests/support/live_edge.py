@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from edge.core.control import Reconnect
 from edge.journal.memory import MemoryJournal
+from edge.main import AI_SDK
 from edge.ports import Authenticator, Journal, Principal
 from edge.sessions.registry import Registry
 from edge.sessions.settings import SessionSettings
@@ -57,6 +58,7 @@ def parts_for(registry: object, authenticator: Authenticator | None = None) -> P
         authenticator=authenticator or OpenLocalAuthenticator(),
         telemetry=counted,
         framing=FRAMING,
+        ai_sdk=AI_SDK,
         reconnect=lambda reason: Reconnect(reason, 1_500),
         metrics=counted.render,
         allowed_hosts=LOOPBACK,

@@ -1,0 +1,134 @@
+"""What the AI SDK's client posts: the whole conversation, of which only the end is new.
+
+Knows nothing of HTTP or sessions. A message of the user is the input of a turn; a message of the assistant
+brings what was decided about calls that waited. Everything before is not even looked at: the log is the truth.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from edge.core.event import compact_json
+from edge.core.requests import TurnRequest
+from edge.web.problems import FieldError, Refused
+from edge.web.shapes import read_decision, read_turn
+from edge.web.strict_json import parse_json
+
+_Object = Mapping[str, Any]
+
+MAX_ID_CHARS = 255
+_OPTIONS = ("agent", "on_disconnect", "pacing")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """The new part of a posted conversation."""
+
+    chat_id: str
+    from_user: bool
+    message_id: str
+    again: bool
+    """The user wants another answer to a message that may have been answered."""
+    parts: Sequence[_Object]
+    """Of the last message, as the client keeps them."""
+    options: _Object
+    """Of the turn; a page adds them to the body."""
+
+
+def read_chat(body: object) -> ChatRequest:
+    """Read a posted conversation.
+
+    Raises:
+        Refused: ``invalid-body``; so do all functions here, or ``invalid-json`` for what no one reads alike.
+    """
+    chat = _object(body, "")
+    messages = chat.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise _refused("/messages", "must be a list that is not empty")
+    last = _object(messages[-1], "/messages/-")
+    parts = last.get("parts")
+    if not isinstance(parts, list):
+        raise _refused("/messages/-/parts", "must be a list")
+    role = last.get("role")
+    if role not in ("user", "assistant"):
+        raise _refused("/messages/-/role", "must be one of: user, assistant")
+    return ChatRequest(
+        chat_id=_text(chat, "id", ""),
+        from_user=role == "user",
+        message_id=_text(last, "id", "/messages/-"),
+        again=chat.get("trigger") == "regenerate-message",
+        parts=[_object(part, "/messages/-/parts/-") for part in parts],
+        options={name: chat[name] for name in _OPTIONS if chat.get(name) is not None},
+    )
+
+
+def turn_request(chat: ChatRequest, instead_of: str = "") -> TurnRequest:
+    """Return the turn that a user's message asks for.
+
+    Its key derives from the message, so that the same one never starts two turns, whoever sends it again.
+    ``instead_of`` names the turn whose answer shall be replaced.
+    """
+    body = {"input": list(_inputs(chat.parts)), **chat.options}
+    strict = parse_json(compact_json(body).encode("ascii"))
+    identity = compact_json([chat.message_id, body["input"], instead_of])
+    key = hashlib.sha256(identity.encode("ascii")).hexdigest()
+    return replace(read_turn(strict, key), message_id=chat.message_id)
+
+
+def decisions(chat: ChatRequest, waiting: Sequence[str]) -> Mapping[str, str]:
+    """Return what the message says of calls that wait: call id to decision."""
+    found = {}
+    for part in chat.parts:
+        call_id = part.get("toolCallId")
+        if isinstance(call_id, str) and call_id in waiting and (decision := _decision(part)):
+            strict = parse_json(compact_json(decision).encode("ascii"))
+            found[call_id] = read_decision(strict)
+    return found
+
+
+def _decision(part: _Object) -> _Object | None:
+    match part.get("state"):
+        case "approval-responded":
+            approval = part.get("approval")
+            answer = approval if isinstance(approval, dict) else {}
+            approved, reason = answer.get("approved"), answer.get("reason")
+            return {"approve": approved} | ({"reason": reason} if reason and not approved else {})
+        case "output-available":
+            return {"result": part.get("output")}
+        case "output-error":
+            return {"error": part.get("errorText")}
+    return None
+
+
+def _inputs(parts: Sequence[_Object]) -> Iterator[_Object]:
+    """Yield a user's parts as a turn takes them; it refuses what it does not know."""
+    for part in parts:
+        kind = str(part.get("type"))
+        if kind == "file":
+            named = {"name": part["filename"]} if part.get("filename") else {}
+            file = {"type": kind, "uri": part.get("url"), "media_type": part.get("mediaType")}
+            yield file | named
+        elif kind.startswith("data-"):
+            yield {"type": "data", "data_json": compact_json(part.get("data"))}
+        elif kind != "text" or part.get("text") != "" or len(parts) == 1:
+            yield {"type": kind, "text": part.get("text")}
+
+
+def _object(value: object, pointer: str) -> _Object:
+    if not isinstance(value, dict):
+        raise _refused(pointer, "must be an object")
+    return value
+
+
+def _text(members: _Object, name: str, pointer: str) -> str:
+    value = members.get(name)
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_ID_CHARS or "\0" in value:
+        raise _refused(f"{pointer}/{name}", f"must be a string of 1 to {MAX_ID_CHARS} characters")
+    return value
+
+
+def _refused(pointer: str, detail: str) -> Refused:
+    return Refused("invalid-body", errors=[FieldError(pointer, detail)])
