@@ -100,6 +100,7 @@ async def test_after_a_kill_only_the_naive_column_shows_things_twice_and_acts_tw
     await assert_broken(lab)
 
 
+@pytest.mark.proves("S66")
 async def test_behind_an_impatient_proxy_only_the_naive_column_never_gets_past_a_slow_tool(
     lab: Page,
 ) -> None:
