@@ -1,130 +1,112 @@
-// The chat page: a session in the URL, a stream from its snapshot's cursor, and two kinds of calls.
+// The chat page: the session that the address names, on the client library, and what a person does with it.
 //
-// Knows nothing of how a conversation is folded (unbroken/), worded (words.js) or drawn (view.js).
+// Knows nothing of how events travel (unbroken/), or of how things are worded (words.js) and drawn (view.js).
 // What was typed or sent outlives a reload: sessionStorage holds it by session until the server has it.
 
-import { CONTROL_TYPES, EMPTY, EVENT_TYPES, Gap, fold, fromSnapshot, openTurn } from "./unbroken/unbroken.js";
+import { EMPTY, open, openTurn } from "./unbroken/unbroken.js";
 import { View } from "./view.js";
 import { MISSING, isPending } from "./words.js";
 
-const RETRY_MS = { first: 500, most: 10_000 };
-const QUIET_MS = 4_000; // the stream's pings are not shown to scripts, so silence is told by events
+const QUIET_MS = 4_000; // pings are not events, so a connection that lives may still say nothing
+const BLINK_MS = 800; // most connections are back before a person could have read that they were gone
 const SESSION_ID = /^[A-Za-z0-9_-]{16,64}$/;
+const UNCONNECTED = { state: "connecting", attempt: 0 };
 
 class Chat {
-  constructor() {
-    this.state = EMPTY;
-    this.connection = "connecting";
-    this.visits = 0;
-    this.view = new View({
-      send: (input, agent) => this.send(input, agent),
-      stop: () => this.stop(),
-      decide: (turnId, callId, decision) => this.decide(turnId, callId, decision),
-      restart: () => this.restart(),
-      keepDraft: (text) => this.keepDraft(text),
-    });
+  view = new View({
+    send: (input, agent) => this.send(input, agent),
+    stop: () => this.stop(),
+    decide: (turnId, callId, decision) => this.decide(turnId, callId, decision),
+    restart: () => this.restart(),
+    reconnect: () => this.session?.reconnect(),
+    keepDraft: (text) => this.keepDraft(text),
+  });
+  visits = 0;
+
+  /** Show the session that the address names, or a fresh one if it names none. */
+  async start() {
     // Back and forward change the fragment too, so this is all that the history needs.
-    addEventListener("hashchange", () => location.hash.slice(1) === this.sessionId || this.open());
+    addEventListener("hashchange", () => location.hash.slice(1) === this.session?.id || this.visit());
+    await this.visit();
   }
 
-  /** Open the session that the address names, or a fresh one if it names none. */
-  async open() {
-    const visit = this.leave();
+  async visit() {
+    this.leave();
     const id = location.hash.slice(1);
-    if (!id) return this.create("replaceState");
-    const answer = SESSION_ID.test(id) && (await call("GET", `/v1/sessions/${id}`));
-    const body = answer && (await answer.json());
-    if (visit !== this.visits) return;
-    if (answer.ok) return this.enter(id, fromSnapshot(body));
-    this.missing = !answer || [404, 410].includes(answer.status) ? MISSING : body.title;
+    if (id && !SESSION_ID.test(id)) return this.miss(MISSING);
+    await this.enter(open({ sessionId: id || undefined }), "replaceState");
+  }
+
+  /** Go on in a fresh session; the one at hand stays on the page until there is one. */
+  async restart() {
+    const isFresh = this.session && !this.session.view.turns.length && !this.unsent;
+    if (!isFresh) await this.enter(open(), "pushState");
+  }
+
+  /** Go to `session` once it is loaded, in a new entry of the browser's history or in the present one. */
+  async enter(session, way) {
+    const visit = ++this.visits;
+    const failure = await session.ready.then(() => undefined, (error) => error);
+    if (visit !== this.visits) return session.close();
+    if (failure && this.session) return this.view.problem(failure.message);
+    this.leave();
+    if (failure) return this.miss([404, 410].includes(failure.status) ? MISSING : failure.message);
+    if (location.hash.slice(1) !== session.id) history[way](null, "", `#${session.id}`);
+    this.session = session;
+    session.subscribe(() => this.notice());
+    this.hear();
+    this.restore(session.id);
     this.draw();
   }
 
-  /** Open a fresh session, as the present entry of the history or as the next. */
-  async create(way) {
-    const visit = ++this.visits;
-    const answer = await call("POST", "/v1/sessions", {});
-    if (!answer.ok) return this.tell(answer);
-    const { session_id, cursor } = await answer.json();
-    if (visit !== this.visits) return;
-    this.leave();
-    history[way](null, "", `#${session_id}`);
-    this.enter(session_id, { ...EMPTY, cursor });
+  miss(words) {
+    this.missing = words;
+    this.draw();
   }
 
-  restart() {
-    const fresh = this.sessionId && !this.state.turns.length && !this.unsent;
-    if (!fresh) this.create("pushState");
+  /** Forget the session at hand; what it still wants to send is sent when somebody comes back to it. */
+  leave() {
+    this.visits += 1;
+    if (this.session) this.view.clear();
+    this.session?.close();
+    clearTimeout(this.doubt);
+    this.session = this.missing = this.unsent = this.stopping = this.doubt = undefined;
+    this.connection = UNCONNECTED;
+    this.answered = new Set();
+    this.draw();
   }
 
-  enter(id, state) {
-    this.sessionId = id;
-    this.state = state;
-    this.connect();
-    this.hear();
+  restore(id) {
     const draft = sessionStorage.getItem(draftKey(id));
     if (draft) this.view.fill(draft);
     const unsent = JSON.parse(sessionStorage.getItem(id) ?? "null");
     if (unsent) this.post(unsent);
+  }
+
+  /** Take note of what the session says of itself. */
+  notice() {
+    const { view, connection } = this.session;
+    if (view.cursor !== this.cursor) this.hear();
+    this.cursor = view.cursor;
+    if (!isPending(view, this.unsent)) this.unsent = undefined;
+    this.weigh(connection);
     this.draw();
   }
 
-  /** Forget the session at hand; its number tells an answer that comes too late. */
-  leave() {
-    this.disconnect();
-    if (this.sessionId) this.view.clear();
-    this.sessionId = this.missing = this.unsent = this.stopping = undefined;
-    this.state = EMPTY;
-    this.become("connecting");
-    return ++this.visits;
-  }
-
-  path(rest = "") {
-    return `/v1/sessions/${this.sessionId}${rest}`;
-  }
-
-  // The browser reconnects by itself and sends its last id as a header, which wins over the query. Only
-  // when it has given up, as it does on any status but 200, must a new EventSource be made.
-  connect() {
-    this.disconnect();
-    const source = new EventSource(this.path(`/events?until=follow&last_event_id=${this.state.cursor}`));
-    this.source = source;
-    source.onopen = () => this.become("connected");
-    for (const type of [...EVENT_TYPES, ...CONTROL_TYPES]) {
-      // The browser's own "error" carries no data; the server's event of that name does.
-      source.addEventListener(type, (message) => {
-        if (source === this.source && "data" in message) this.take(type, message);
-      });
+  /** Show how the page is connected, but a connection that is lost only when it does not come back at once. */
+  weigh(connection) {
+    const isBlink = this.connection.state === "live" && ["connecting", "waiting"].includes(connection.state);
+    if (isBlink) {
+      this.doubt ??= setTimeout(() => {
+        this.doubt = undefined;
+        this.connection = this.session.connection;
+        this.draw();
+      }, BLINK_MS);
+      return;
     }
-    source.addEventListener("error", (event) => {
-      if (source !== this.source || "data" in event) return;
-      this.become("reconnecting");
-      if (source.readyState === EventSource.CLOSED) this.connectLater();
-    });
-  }
-
-  connectLater() {
-    this.delay = Math.min((this.delay ?? RETRY_MS.first / 2) * 2, RETRY_MS.most);
-    this.timer = setTimeout(() => this.connect(), this.delay * (0.5 + Math.random() / 2));
-  }
-
-  disconnect() {
-    clearTimeout(this.timer);
-    this.source?.close();
-    this.source = undefined;
-  }
-
-  take(type, message) {
-    try {
-      this.state = fold(this.state, { type, id: message.lastEventId, data: JSON.parse(message.data) });
-    } catch (error) {
-      if (!(error instanceof Gap)) throw error;
-      this.connect();
-    }
-    if (EVENT_TYPES.includes(type)) this.hear();
-    if (!isPending(this.state, this.unsent)) this.unsent = undefined;
-    this.delay = undefined;
-    this.draw();
+    clearTimeout(this.doubt);
+    this.doubt = undefined;
+    this.connection = connection;
   }
 
   /** Take note that something came; silence from here on is worth a word after a while. */
@@ -137,83 +119,80 @@ class Chat {
     }, QUIET_MS);
   }
 
-  become(connection) {
-    this.connection = connection;
-    this.draw();
-  }
-
   draw() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = undefined;
-      this.view.draw({ ...this, ready: Boolean(this.sessionId) });
+      const { connection, missing, unsent, stopping, quiet, answered } = this;
+      const beside = { connection, missing, unsent, stopping, quiet, answered };
+      this.view.draw({ view: this.session?.view ?? EMPTY, ready: Boolean(this.session), ...beside });
     });
   }
 
   /** Send a text, or the parts of an earlier input; kept until it is known to be durable. */
   async send(input, agent) {
-    const after = this.state.turns.at(-1)?.turn_id;
-    const unsent = { key: crypto.randomUUID(), body: { input, agent }, after };
-    sessionStorage.setItem(this.sessionId, JSON.stringify(unsent));
+    const { id, view } = this.session;
+    const unsent = { key: newKey(), body: { input, agent }, after: view.turns.at(-1)?.turn_id };
+    sessionStorage.setItem(id, JSON.stringify(unsent));
     await this.post(unsent);
   }
 
   async post(unsent) {
-    const id = this.sessionId;
+    const { session } = this;
+    const { key, body } = unsent;
     this.unsent = unsent;
     this.hear();
     this.draw();
-    const answer = await call("POST", this.path("/turns"), unsent.body, { "Idempotency-Key": unsent.key });
-    if (JSON.parse(sessionStorage.getItem(id))?.key === unsent.key) sessionStorage.removeItem(id);
-    if (!answer.ok) this.giveBack(id, unsent);
-    if (id === this.sessionId) await this.tell(answer);
+    await this.attempt(() => session.send(body.input, { key, agent: body.agent }), () => this.giveBack(session.id, unsent));
+    const isClosed = session.connection.state === "closed"; // then it may still have to be sent
+    if (!isClosed && JSON.parse(sessionStorage.getItem(session.id))?.key === key) sessionStorage.removeItem(session.id);
   }
 
   /** Put a refused text back to where it can be changed, before what was typed since. */
-  giveBack(id, { key, body: { input } }) {
+  giveBack(id, { body: { input } }) {
     const typed = sessionStorage.getItem(draftKey(id));
     const draft = [typeof input === "string" && input, typed].filter(Boolean).join("\n");
     sessionStorage.setItem(draftKey(id), draft);
-    if (id === this.sessionId) this.view.fill(draft);
-    if (this.unsent?.key === key) this.unsent = undefined;
-    this.draw();
+    this.view.fill(draft);
+    this.unsent = undefined;
   }
 
   keepDraft(text) {
-    if (this.sessionId) sessionStorage.setItem(draftKey(this.sessionId), text);
+    if (this.session) sessionStorage.setItem(draftKey(this.session.id), text);
   }
 
   async stop() {
-    const turn = openTurn(this.state);
+    const turn = openTurn(this.session.view);
     if (!turn) return;
     this.stopping = turn.turn_id;
     this.draw();
-    const answer = await call("POST", this.path(`/turns/${turn.turn_id}/cancel`), {});
-    if (!answer.ok) this.stopping = undefined;
-    await this.tell(answer);
+    await this.attempt((session) => session.stop(turn.turn_id), () => (this.stopping = undefined));
   }
 
   async decide(turnId, callId, decision) {
-    await this.tell(await call("POST", this.path(`/turns/${turnId}/tool-calls/${callId}`), decision));
+    this.answered = new Set([...this.answered, callId]);
+    this.draw();
+    const takeBack = () => (this.answered = new Set([...this.answered].filter((id) => id !== callId)));
+    await this.attempt((session) => session.decide(turnId, callId, decision), takeBack);
   }
 
-  async tell(answer) {
-    this.view.problem(answer.ok ? "" : (await answer.json()).title);
+  /** Ask something of the server; where it refuses, undo and say why. What comes too late for its session is dropped. */
+  async attempt(ask, undo) {
+    const { session } = this;
+    const failure = await ask(session).then(() => undefined, (error) => error);
+    if (session !== this.session) return;
+    if (failure) undo();
+    this.view.problem(failure?.message ?? "");
     this.draw();
   }
+}
+
+/** Of 128 random bits; `crypto.randomUUID` is missing on pages that came over plain HTTP. */
+function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function draftKey(sessionId) {
   return `draft:${sessionId}`;
 }
 
-/** Call the API until it answers; every call here may be repeated without harm. */
-async function call(method, path, body, headers = {}) {
-  const json = body && { body: JSON.stringify(body), headers: { "Content-Type": "application/json", ...headers } };
-  for (let delay = RETRY_MS.first; ; delay = Math.min(delay * 2, RETRY_MS.most)) {
-    const answer = await fetch(path, { method, ...json }).catch(() => undefined);
-    if (answer && answer.status < 500) return answer;
-    await new Promise((resolve) => setTimeout(resolve, delay * (0.5 + Math.random() / 2)));
-  }
-}
-
-new Chat().open();
+new Chat().start();

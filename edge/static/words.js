@@ -4,11 +4,19 @@
 
 import { isParked } from "./unbroken/unbroken.js";
 
-export const CONNECTION = {
+const CONNECTION = {
   connecting: "Connecting…",
-  connected: "Connected",
-  degraded: "Saving is delayed",
-  reconnecting: "Reconnecting…",
+  live: "Connected",
+  waiting: "Reconnecting…",
+  stalled: "Reconnecting…",
+  offline: "Offline",
+  refused: "Not connected",
+};
+const TROUBLE = {
+  connecting: "The connection was lost. Nothing else is: the answer goes on without it.",
+  waiting: "The connection was lost. Nothing else is: the answer goes on without it.",
+  stalled: "The connection went silent. The answer goes on without it.",
+  offline: "You are offline. The answer goes on, and will be here when you are back.",
 };
 export const BUSY = "Wait for the answer, or stop it.";
 export const MISSING = "There is no such chat, or it is no longer kept.";
@@ -50,16 +58,66 @@ export function isPending(view, unsent) {
   return Boolean(unsent) && view.turns.at(-1)?.turn_id === unsent.after;
 }
 
+/** How the page is connected, in a word or two. */
+export function connectionWords({ state, attempt }, isDegraded) {
+  if (state === "live" && isDegraded) return "Saving is delayed";
+  return CONNECTION[state === "connecting" && attempt > 0 ? "waiting" : state] ?? "";
+}
+
+/** What a lost connection means to a person; empty while there is one, or the first is being made. */
+export function troubleWords({ state, attempt, error }) {
+  if (state === "refused") return `${error?.message ?? "The server refuses"}.`.replace("..", ".");
+  return state === "connecting" && attempt === 0 ? "" : (TROUBLE[state] ?? "");
+}
+
+/** What is to be heard of the newest turn now that it stands as `now`; undefined if nothing is. */
+export function heardWords(before, now) {
+  if (!now || (before?.turn_id === now.turn_id && before.state === now.state)) return undefined;
+  if (now.state === "finished") return endingWords(now) || "The answer is complete.";
+  return isParked(now) ? "The agent waits for you." : undefined;
+}
+
+/** How long something took; empty if nobody says. */
+export function durationWords(ms) {
+  if (ms === undefined) return "";
+  const seconds = ms / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 59.5) return `${Math.round(seconds)} s`;
+  return `${Math.floor(Math.round(seconds) / 60)} min ${Math.round(seconds) % 60} s`;
+}
+
+/** What stands over an agent's reasoning, while it `thinks` and after. */
+export function thoughtWords(thinks) {
+  return thinks ? "Thinking…" : "Reasoning";
+}
+
 /** How a tool call stands; `asks` when it waits for a person. */
 export function callWords(call, asks) {
   if (!call.outcome) return asks ? "waits for you" : "running";
   return REASON[call.outcome]?.[call.error?.reason] ?? OUTCOME[call.outcome] ?? "ended";
 }
 
-/** What a call asks. The turn's one prompt says it only if the turn waits for nothing else. */
-export function questionWords({ suspended }, call) {
+/** What a call asks. Its turn's one prompt says it only if the turn waits for nothing else. */
+export function questionWords(suspended, call) {
   if (suspended.prompt && suspended.pending_call_ids.length === 1) return suspended.prompt;
   return call.executor === "client" ? `What does “${call.name}” answer?` : `May “${call.name}” run?`;
+}
+
+/** The few answers that there are, if there are few. */
+export function choicesOf(suspended) {
+  const { enum: choices, type } = schemaOf(suspended);
+  return choices ?? (type === "boolean" ? [true, false] : undefined);
+}
+
+/** The answer that a person typed: as text, unless something else is wanted and is there. */
+export function answerOf(suspended, text) {
+  const isText = [undefined, "string"].includes(schemaOf(suspended).type);
+  return isText ? text : (parsed(text) ?? text);
+}
+
+/** An agent may send anything as its schema, and then has none. */
+function schemaOf({ response_schema_json: json = "", pending_call_ids: { length } }) {
+  return (length === 1 && parsed(json)) || {};
 }
 
 /** How a turn ended, or is about to; empty when its answer says enough. */
@@ -81,13 +139,17 @@ export function statusWords({ turn, pending, quiet, stopping }) {
 
 /** JSON for people: a string as its text, anything else on lines of its own; no number is rounded. */
 export function readable(json = "") {
-  let value;
+  const value = parsed(json);
+  if (typeof value === "string") return value;
+  return value === undefined ? json : indented(json);
+}
+
+function parsed(json) {
   try {
-    value = JSON.parse(json);
+    return JSON.parse(json);
   } catch {
-    return json;
+    return undefined;
   }
-  return typeof value === "string" ? value : indented(json);
 }
 
 function indented(json) {

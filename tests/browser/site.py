@@ -6,7 +6,7 @@ Knows nothing of browsers.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sized
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,6 +57,7 @@ class Site:
 
         async def started(uid: str, session_id: str, request: TurnRequest) -> TurnStarted:
             self.keys.append(request.idempotency_key)
+            self._news.set()
             if len(self.keys) <= self.cuts:
                 self.wire.cut()
             return await start_turn(uid, session_id, request)
@@ -72,8 +73,15 @@ class Site:
 
     async def opened(self, streams: int) -> None:
         """Wait until so many streams were asked for."""
+        await self._grown(self.asked, streams)
+
+    async def posted(self, requests: int) -> None:
+        """Wait until so many requests for turns have come."""
+        await self._grown(self.keys, requests)
+
+    async def _grown(self, record: Sized, size: int) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while len(self.asked) < streams:
+            while len(record) < size:
                 self._news.clear()
                 await self._news.wait()
 

@@ -30,9 +30,9 @@ const behaviours = {
     assert.equal(callWords({ outcome: "of a later version" }), "ended");
   },
   "the one prompt of a turn is said for one question only"() {
-    assert.equal(questionWords(parked(["c1"], "Sure?"), { name: "pay" }), "Sure?");
-    assert.match(questionWords(parked(["c1", "c2"], "Sure?"), { name: "pay" }), /May “pay” run/);
-    assert.match(questionWords(parked(["c1"]), { name: "ask", executor: "client" }), /What does “ask” answer/);
+    assert.equal(questionWords(parked(["c1"], "Sure?").suspended, { name: "pay" }), "Sure?");
+    assert.match(questionWords(parked(["c1", "c2"], "Sure?").suspended, { name: "pay" }), /May “pay” run/);
+    assert.match(questionWords(parked(["c1"]).suspended, { name: "ask", executor: "client" }), /What does “ask” answer/);
   },
   "an ending is said in the words of whoever knows most"() {
     const failed = { state: "finished", outcome: "failed", code: "runtime_timeout" };
