@@ -14,7 +14,7 @@ from typing import Any
 
 from agent_runtime.agent import Agent, agent
 from agent_runtime.context import TurnContext
-from agent_runtime.demo.pace import say_words, words_of
+from agent_runtime.demo.pace import reason_words, say_words, words_of
 from agent_runtime.demo.settings import DemoSettings
 from agent_runtime.errors import ToolFailed, ToolOutcomeUnknown
 from agent_runtime.tools import Tool
@@ -25,13 +25,19 @@ HELP = """I am a rule-based demo: no language model, only a few real tools. You 
 help
 count to 500 (streams many words)
 calc (2 + 3) * 4
+explain (2 + 3) * 4 (reasons first)
 search lease (looks in the project's documents)
 read readme
 report (SQL over the project's cases)
 slow report (the same, taking its time, with progress)
 two tools (a calculation and a report at once)
 note: buy milk (appends to a file; never done twice)
-remind me: call home (asks for your permission first)"""
+remind me: call home (asks for your permission first)
+colour (lets you pick one in your browser)"""
+
+REASONING = """A rule of mine begins with "explain", so this is a calculation: %s.
+I could do it by myself, but the calculator is never wrong. I call it, and then say in which order
+its parts were worked out."""
 
 UNKNOWN = "I am a rule-based demo and have no rule for that. Say: help"
 
@@ -98,6 +104,18 @@ async def _calculate(turn: Turn, match: re.Match[str]) -> None:
     await turn.say(f"{match['expression']} = {result}")
 
 
+async def _explain(turn: Turn, match: re.Match[str]) -> None:
+    expression = match["expression"]
+    await reason_words(turn.ctx, words_of(REASONING % expression), turn.word_seconds)
+    result = await turn.call("calculate", expression=expression)
+    await turn.say(f"{expression} is {result}: brackets first, then * and /, then + and -.")
+
+
+async def _pick_colour(turn: Turn, match: re.Match[str]) -> None:
+    colour = await turn.call("pick_colour", prompt="Which colour do you like?")
+    await turn.say(f"You picked {colour}.")
+
+
 async def _search(turn: Turn, match: re.Match[str]) -> None:
     hits = await turn.call("search_docs", query=match["query"])
     lines = [f"{hit['document']}, line {hit['line']}: {hit['text']}" for hit in hits]
@@ -146,6 +164,8 @@ RULES = (
     _rule(r"(?P<slow>slow )?report", _report),
     _rule(r"note: *(?P<text>.+)", _note),
     _rule(r"remind me:? *(?P<text>.+)", _remind),
+    _rule(r"(pick a )?colou?r[.!?]?", _pick_colour),
+    _rule(r"explain:? *(?P<expression>.+)", _explain),
     _rule(r"search (?P<query>.+)", _search),
     _rule(r"read (?P<name>\w+)", _read),
     _rule(r"calc(ulate)?:? *(?P<expression>.+)", _calculate),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from agent_runtime.context import TurnContext
-from agent_runtime.messages import Message
 
 MAX_WORDS_PER_MESSAGE = 10_000
 """A longer text goes on in a further message: one message has an upper size."""
@@ -25,7 +24,14 @@ async def say_words(ctx: TurnContext, words: Iterable[str], word_seconds: float)
     for batch in _batches(words):
         async with ctx.message() as message:
             if message.recorded is None:
-                await _stream(message, batch, word_seconds)
+                await _stream(message.say, batch, word_seconds)
+
+
+async def reason_words(ctx: TurnContext, words: Iterable[str], word_seconds: float) -> None:
+    """Disclose reasoning word by word, as a message without text."""
+    async with ctx.message() as message:
+        if message.recorded is None:
+            await _stream(message.reason, words, word_seconds)
 
 
 async def say_slowly(ctx: TurnContext, text: str, word_seconds: float) -> None:
@@ -33,9 +39,11 @@ async def say_slowly(ctx: TurnContext, text: str, word_seconds: float) -> None:
     await say_words(ctx, words_of(text), word_seconds)
 
 
-async def _stream(message: Message, words: Iterable[str], word_seconds: float) -> None:
+async def _stream(
+    say: Callable[[str], Awaitable[None]], words: Iterable[str], word_seconds: float
+) -> None:
     for word in words:
-        await message.say(word)
+        await say(word)
         # Also without a pause the loop must turn, or a long text would hold up everybody.
         await asyncio.sleep(word_seconds)
 

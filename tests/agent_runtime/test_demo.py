@@ -25,6 +25,7 @@ from agent_runtime.demo.toolbox import make_toolbox
 from agent_runtime.prompt import Prompt
 from tests.agent_runtime.harness import (
     RuntimeUnderTest,
+    decided,
     ends,
     execute,
     kind_of,
@@ -54,6 +55,7 @@ async def demo(folder: Path) -> AsyncIterator[RuntimeUnderTest]:
         ("count to 3", "1 2 3"),
         ("(2 + 3) * 4", "= 20"),
         ("calc 1/0", "Division by zero"),
+        ("explain (2 + 3) * 4", "is 20: brackets first"),
         ("search lease", "readme, line 1: The lease"),
         ("read readme", "The lease is a hint"),
         ("read nothing", "There is no such document"),
@@ -81,6 +83,22 @@ async def test_a_note_is_appended_once_and_a_reminder_needs_permission(tmp_path:
         assert "wrote the reminder" in texts(await turn.resume(execute("c1")).run())[0]
         notes = (tmp_path / "notes.jsonl").read_text().splitlines()
         assert json.loads(notes[1])["reminder"] == "call home"
+
+
+async def test_the_assistant_shows_its_reasons_apart_from_its_answer(tmp_path: Path) -> None:
+    async with demo(tmp_path) as runtime:
+        events = await runtime.turn("explain 6 * 7").start().run()
+    messages = [e.message_completed for e in events if kind_of(e) == "message_completed"]
+    assert "a calculation: 6 * 7" in messages[0].reasoning
+    assert [not message.reasoning for message in messages] == [False, True]
+
+
+async def test_a_colour_is_picked_in_the_browser(tmp_path: Path) -> None:
+    async with demo(tmp_path) as runtime:
+        turn = runtime.turn("colour").start()
+        suspended = (await turn.run())[-1].turn_suspended
+        assert suspended.reason == pb.SUSPEND_REASON_CLIENT_TOOL
+        assert texts(await turn.resume(decided("c1", "teal")).run()) == ["You picked teal."]
 
 
 async def test_without_documents_the_assistant_says_so(tmp_path: Path) -> None:
