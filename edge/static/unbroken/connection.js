@@ -8,6 +8,8 @@ import { problemOf } from "./problems.js";
 import { Parser } from "./sse.js";
 import { CONTROL_TYPES, TERMINAL_TYPES } from "./view.js";
 
+const MOVING = ["rewind", "reset"];
+
 /**
  * Why a connection ended before everything was said. `reason`: "ended" (a clean end proves nothing),
  * "told" (by the server), "stalled", "offline", "again" (by us), "foreign" (somebody else answered), "closed".
@@ -92,11 +94,11 @@ export class Connection {
   }
 
   #take({ type, id, data, retryMs }, events) {
-    const event = { type, id, ...parseCursor(id), data: JSON.parse(data) };
     const isControl = CONTROL_TYPES.includes(type);
     if (!isControl && !isNext(this.#at, id)) return;
-    events.push(event);
-    this.#at = id;
+    // Most controls carry no id, and the stream's last one may be of an event that was passed over.
+    if (!isControl || MOVING.includes(type)) this.#at = id;
+    events.push({ type, id: this.#at, ...parseCursor(this.#at), data: JSON.parse(data) });
     this.#caughtUp ||= type === "caught_up";
     if (!isControl) this.#settled = this.#caughtUp && TERMINAL_TYPES.includes(type);
     if (type === "reauth") this.#parts.api.expire();

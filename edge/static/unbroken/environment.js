@@ -14,6 +14,7 @@ export function hostEnvironment() {
     isOnline: () => globalThis.navigator?.onLine !== false,
     isVisible: () => globalThis.document?.visibilityState !== "hidden",
     onSign,
+    raise,
     tabs: tabs(),
   };
 }
@@ -34,6 +35,13 @@ function onSign(listener) {
   return () => {
     for (const [target, type, react] of signs) target.removeEventListener(type, react);
   };
+}
+
+/** Let an error be told as if nobody had been there to catch it. */
+function raise(error) {
+  queueMicrotask(() => {
+    throw error;
+  });
 }
 
 /** What tabs of one browser share a stream with; nothing where something is missing (http on a LAN, Node). */

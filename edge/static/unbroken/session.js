@@ -212,7 +212,13 @@ class Session {
   }
 
   #notify() {
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) {
+      try {
+        listener();
+      } catch (error) {
+        this.#environment.raise(error); // the page's own failure, and no reason to end its stream
+      }
+    }
   }
 
   // --- other tabs ------------------------------------------------------------------------------

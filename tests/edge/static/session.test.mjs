@@ -19,12 +19,16 @@ async function opened({ snapshot = SNAPSHOT, ...options } = {}) {
   return { world, tab, session };
 }
 
+/** What a subscriber has seen, and the connection that it made the session open. */
+async function watched({ world, session }) {
+  const views = [];
+  session.subscribe(() => session.view === views.at(-1) || views.push(session.view));
+  return { views, connection: await world.take() };
+}
+
 async function following(options) {
   const it = await opened(options);
-  it.views = [];
-  it.session.subscribe(() => it.session.view === it.views.at(-1) || it.views.push(it.session.view));
-  it.connection = await it.world.take();
-  return it;
+  return { ...it, ...(await watched(it)) };
 }
 
 const textIn = (view) => view.turns.at(-1)?.items.map((item) => item.text).join("");
@@ -75,6 +79,20 @@ test("a subscriber that left is told no more, and what stays the same is not tol
   connection.send(token(2));
   await settle();
   assert.equal(told, before);
+});
+
+test("a subscriber that throws harms neither the stream nor the other subscribers", async () => {
+  const { world, session } = await opened();
+  session.subscribe(() => {
+    throw new Error("the page's own");
+  });
+  const { views, connection } = await watched({ world, session });
+  connection.stream(PING, start(1));
+  await settle();
+  connection.send(token(2, "Hi"));
+  await settle();
+  assert.deepEqual([textIn(session.view), views.at(-1)], ["Hi", session.view]);
+  assert.ok(world.raised.every(({ message }) => message === "the page's own") && world.raised.length > 1);
 });
 
 test("a log that goes another way than ours is read again from its start", async () => {

@@ -5,17 +5,19 @@ Knows nothing of JavaScript. What a file proves is marked here, where the requir
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.support.node import run_tests
+from tests.edge.static.histories import History
+from tests.support.node import find_node, run_tests
 
 HERE = Path(__file__).parent
 
 
-def prove(name: str) -> None:
-    run_tests(HERE / f"{name}.test.mjs")
+def prove(name: str, **environ: str) -> None:
+    run_tests(HERE / f"{name}.test.mjs", environ or None)
 
 
 @pytest.mark.proves("S73", "T41")
@@ -45,3 +47,16 @@ def test_a_session_is_loaded_followed_and_spoken_to() -> None:
 @pytest.mark.proves("S71")
 def test_all_tabs_of_a_session_share_one_stream() -> None:
     prove("tabs")
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.proves(
+    "S17", "S19", "S25", "S31", "S32", "S34", "T32", "P-SSE-9", "P-SSE-11", "P-SSE-12"
+)
+def test_a_thousand_random_fault_histories_end_with_the_journals_view(tmp_path: Path) -> None:
+    find_node()
+    path = tmp_path / "histories.jsonl"
+    with path.open("w", encoding="ascii") as file:
+        for seed in range(1_000):
+            print(json.dumps(History(seed).as_json()), file=file)
+    prove("histories", HISTORIES=str(path))

@@ -74,6 +74,7 @@ export class World {
   now = 0;
   chance = 0.5;
   deaf = false;
+  raised = [];
   #timers = [];
   #requests = [];
   #made = 0;
@@ -101,6 +102,7 @@ export class World {
         listeners.add(listener);
         return () => listeners.delete(listener);
       },
+      raise: (error) => this.raised.push(error),
       tabs: shares ? this.#tabs.environment(tab) : undefined,
     };
     return tab;
@@ -111,6 +113,13 @@ export class World {
     await settle();
     assert.equal(this.#requests.length, 1, `${this.#requests.length} requests, not one`);
     return this.#requests.shift();
+  }
+
+  /** The next request, however long it takes. */
+  async takeNext() {
+    await settle();
+    while (this.#requests.length === 0) assert.ok(await this.#jump(Infinity), "nothing will ever be asked");
+    return this.take();
   }
 
   /** The next request, which must come after exactly `ms`. */
@@ -131,15 +140,20 @@ export class World {
   /** Let `ms` pass, timer by timer. */
   async pass(ms) {
     const until = this.now + ms;
-    for (;;) {
-      await settle();
-      const next = this.#timers.filter(({ at, tab }) => at <= until && !tab.frozen).sort((a, b) => a.at - b.at)[0];
-      if (!next) break;
-      this.#timers.splice(this.#timers.indexOf(next), 1);
-      this.now = Math.max(this.now, next.at);
-      next.callback();
-    }
+    await settle();
+    while (await this.#jump(until));
     this.now = until;
+  }
+
+  /** Go to the next timer that is due by `until`, if there is one. */
+  async #jump(until) {
+    const next = this.#timers.filter(({ at, tab }) => at <= until && !tab.frozen).sort((a, b) => a.at - b.at)[0];
+    if (!next) return false;
+    this.#timers.splice(this.#timers.indexOf(next), 1);
+    this.now = Math.max(this.now, next.at);
+    next.callback();
+    await settle();
+    return true;
   }
 
   /** How many timers are armed: none when everything was given back. */
