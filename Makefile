@@ -21,7 +21,7 @@ PROTOC_OUT := $(addsuffix =$(GEN),--python_out --grpc_python_out --mypy_out --my
 
 export PORT
 .DELETE_ON_ERROR:
-.PHONY: help run lab setup setup-run test test-realtime lint format gen check-gen lock check-deploy \
+.PHONY: help run lab setup setup-run test test-js test-realtime lint format gen check-gen lock check-deploy \
   sim kill pause roll outage network clocks leaks crash-points mutants reliability \
   bench clean check-python
 
@@ -40,6 +40,9 @@ setup-run: $(STAMP)-run
 
 test: setup $(CLIENTS)  ## Run the fast test suite.
 	$(BIN)/python -m pytest $(ARGS)
+
+test-js: setup $(CLIENTS)  ## Run the part of `make test` whose subject is JavaScript: the library, the page, npm's clients.
+	$(BIN)/python -m pytest tests/edge/static tests/clients $(ARGS)
 
 test-realtime: setup $(CLIENTS)  ## Run the tests that wait for real time, kill processes and cut connections.
 	$(BIN)/python -m pytest -m realtime $(ARGS)
