@@ -32,7 +32,7 @@ run: setup-run  ## Start the runtime and the edge here, at http://127.0.0.1:8080
 	$(BIN)/python -m edge.local
 
 lab: setup-run  ## Start the connection lab: break connections and processes, and watch (PORT).
-	$(BIN)/python -m lab
+	$(BIN)/python -m tests.lab
 
 setup: $(STAMP)-dev  ## Make .venv with everything for tests, checks and code generation.
 

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
-from lab.processes import START_SECONDS
+from tests.lab.processes import START_SECONDS
 from tests.support.processes import Child, Crew
 
 pytestmark = [
@@ -26,7 +26,7 @@ WHOLE = " ".join(map(str, range(1, 61)))
 def process(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Child]:
     folder = tmp_path_factory.mktemp("lab")
     crew = Crew(folder)
-    yield crew.start("lab", "lab", PORT="0", TMPDIR=str(folder), **PACE)
+    yield crew.start("lab", "tests.lab", PORT="0", TMPDIR=str(folder), **PACE)
     crew.close()
 
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Tally } from "../../lab/static/tally.js";
+import { Tally } from "./static/tally.js";
 
 function told(...events) {
   const tally = new Tally(0);

@@ -7,10 +7,10 @@ from typing import Any, cast
 import pytest
 from quart import Quart
 
-from lab.control import build_app
-from lab.settings import Settings
-from lab.store import StoreBusy
-from lab.troubles import Troubles
+from tests.lab.control import build_app
+from tests.lab.settings import Settings
+from tests.lab.store import StoreBusy
+from tests.lab.troubles import Troubles
 
 HERE = {"Host": "127.0.0.1:8080"}
 STRUCK = {"session": "", "on": True}

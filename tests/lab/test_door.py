@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.door import direct
+from tests.lab.door import direct
 
 COLUMNS = {"durable": None, "naive": None}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.errand import Errand, book_table
-from lab.ledger import Facts, Ledger
+from tests.lab.errand import Errand, book_table
+from tests.lab.ledger import Facts, Ledger
 
 
 async def test_every_booking_of_a_conversation_is_counted(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lab.door import Door
-from lab.network import Network
+from tests.lab.door import Door
+from tests.lab.network import Network
 
 PATIENCE_SECONDS = 30.0
 HEAD = b"GET /column/x HTTP/1.1\r\n\r\n"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.architecture.source import ROOT
 
-STATIC = ROOT / "lab" / "static"
+STATIC = ROOT / "tests" / "lab" / "static"
 
 
 @pytest.mark.parametrize("name", ["tally", "timeline"])

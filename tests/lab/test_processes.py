@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lab.processes import START_SECONDS
+from tests.lab.processes import START_SECONDS
 from tests.support.http_client import ask, post
 from tests.support.processes import POLL_SECONDS, Child, Crew
 
@@ -56,7 +56,7 @@ async def _until_gone(pids: set[int]) -> None:
 
 
 async def _started(crew: Crew) -> tuple[Child, int]:
-    lab = crew.start("lab", "lab", PORT="0", TMPDIR=str(crew.folder))
+    lab = crew.start("lab", "tests.lab", PORT="0", TMPDIR=str(crew.folder))
     return lab, await lab.port(START_SECONDS)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.settings import Settings, SettingsError
+from tests.lab.settings import Settings, SettingsError
 from tests.support.edge_process import failed_start
 
 
@@ -48,6 +48,6 @@ def test_a_wrong_setting_is_named(name: str, text: str) -> None:
 
 
 async def test_the_process_says_in_one_line_why_it_does_not_start(tmp_path: Path) -> None:
-    code, said = await failed_start("lab", tmp_path, EDGE_ENV="production")
+    code, said = await failed_start("tests.lab", tmp_path, EDGE_ENV="production")
 
     assert (code, said) == (2, "lab: the lab kills and cuts on demand, so production refuses it\n")

@@ -15,11 +15,11 @@ def test_no_distribution_holds_the_lab() -> None:
         builder.config.set_build_data(builder.get_default_build_data())
         rooms = {file.distribution_path.split("/")[0] for file in builder.recurse_included_files()}
         assert "edge" in rooms
-        assert "lab" not in rooms
+        assert "tests" not in rooms
 
 
 def test_no_image_holds_the_lab() -> None:
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.M)
 
     assert "edge" in copied
-    assert all(name != "." and not name.startswith("lab") for name in " ".join(copied).split())
+    assert all(name != "." and not name.startswith("tests") for name in " ".join(copied).split())

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { scales, stepPath, tickMs } from "../../lab/static/timeline.js";
+import { scales, stepPath, tickMs } from "./static/timeline.js";
 
 test("a chart never has more ticks than can be read", () => {
   assert.equal(tickMs(20_000), 5_000);

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from edge.core.log import Acquire, AnyRecord
-from lab.ledger import Ledger
-from lab.network import Network
-from lab.processes import Child, Fleet
-from lab.store import Store
+from tests.lab.ledger import Ledger
+from tests.lab.network import Network
+from tests.lab.processes import Child, Fleet
+from tests.lab.store import Store
 
 NARROW_BYTES_PER_SECOND = 400
 

@@ -1,4 +1,4 @@
-"""``python -m lab``, or ``make lab``: puts the lab together, serves it on loopback, and takes everything down again.
+"""``python -m tests.lab``, or ``make lab``: puts the lab together, serves it on loopback, and takes everything down again.
 
 Two edges on one journal and one runtime, two naive servers, and a network between them and the browser that can be broken.
 Everything is kept in a folder of its own, which goes with the lab.
@@ -18,14 +18,14 @@ from tempfile import TemporaryDirectory
 from edge.journal.sqlite import SqliteJournal
 from edge.process import StartFailed, run_to_exit, unless_stopped
 from edge.web.server import listen, serve_http
-from lab.control import build_app
-from lab.door import Door
-from lab.ledger import Ledger
-from lab.network import Network
-from lab.processes import Fleet, Program, together
-from lab.settings import Settings, SettingsError
-from lab.store import Store
-from lab.troubles import Troubles
+from tests.lab.control import build_app
+from tests.lab.door import Door
+from tests.lab.ledger import Ledger
+from tests.lab.network import Network
+from tests.lab.processes import Fleet, Program, together
+from tests.lab.settings import Settings, SettingsError
+from tests.lab.store import Store
+from tests.lab.troubles import Troubles
 
 STOP_SECONDS = 20.0
 REPLICAS = 2
@@ -75,7 +75,10 @@ async def _start(
         "LAB_LEDGER": str(folder),
         "LAB_WORD_SECONDS": str(settings.word_seconds),
     }
-    runtime = {"AGENT_RUNTIME_LISTEN": "127.0.0.1:0", "AGENT_RUNTIME_AGENTS": "lab.agent:counter"}
+    runtime = {
+        "AGENT_RUNTIME_LISTEN": "127.0.0.1:0",
+        "AGENT_RUNTIME_AGENTS": "tests.lab.agent:counter",
+    }
     edge = {
         **LEASE,
         "PORT": "0",
@@ -91,7 +94,7 @@ async def _start(
     runtimes = fleet("runtime", "agent_runtime", **runtime)
     await runtimes.start(1)
     edge["EDGE_RUNTIME_TARGET"] = f"127.0.0.1:{runtimes.port()}"
-    fleets = {"durable": fleet("edge", "edge", **edge), "naive": fleet("naive", "lab.naive")}
+    fleets = {"durable": fleet("edge", "edge", **edge), "naive": fleet("naive", "tests.lab.naive")}
     await together(*(one.start(REPLICAS) for one in fleets.values()))
     return fleets
 

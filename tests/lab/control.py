@@ -1,6 +1,6 @@
 """The lab's page and its control calls, as a Quart application.
 
-Knows nothing of processes; ``lab.troubles`` does. It is reached on loopback only, and its guard refuses pages of any other
+Knows nothing of processes; ``tests.lab.troubles`` does. It is reached on loopback only, and its guard refuses pages of any other
 origin: what is asked for here kills processes.
 """
 
@@ -15,9 +15,9 @@ from typing import Any, cast
 from quart import Quart, Response, abort, request
 
 from edge.web.guard import Guard
-from lab.settings import LOOPBACK, Settings
-from lab.store import StoreBusy
-from lab.troubles import Troubles
+from tests.lab.settings import LOOPBACK, Settings
+from tests.lab.store import StoreBusy
+from tests.lab.troubles import Troubles
 
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self';"
@@ -37,7 +37,7 @@ def build_app(troubles: Troubles, settings: Settings) -> Quart:
 
 def _add_pages(app: Quart) -> None:
     """Serve a closed table of files: the lab's own, and the client library that the edge ships."""
-    files = dict(_files("lab/", resources.files("lab") / "static"))
+    files = dict(_files("lab/", resources.files("tests.lab") / "static"))
     files |= dict(_files("static/unbroken/", resources.files("edge") / "static" / "unbroken"))
 
     @app.get("/")

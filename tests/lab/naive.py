@@ -20,8 +20,8 @@ from quart import Quart, Response, make_response, request
 
 from edge.process import run_to_exit
 from edge.web.server import listen, serve_http, url_of
-from lab.errand import Errand, book_table
-from lab.ledger import Ledger
+from tests.lab.errand import Errand, book_table
+from tests.lab.ledger import Ledger
 
 Queue = asyncio.Queue[dict[str, Any] | None]
 

@@ -10,7 +10,7 @@ import asyncio
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Callable, Mapping
 
-from lab.network import Network
+from tests.lab.network import Network
 
 Port = Callable[[], int | None]
 """Says which port of this machine takes a new connection, if any does."""

@@ -10,7 +10,7 @@ import asyncio
 import json
 from dataclasses import dataclass
 
-from lab.ledger import Ledger
+from tests.lab.ledger import Ledger
 
 LINE_WORDS = 10
 """How many numbers make one message: a message that is cut short is said again as a whole."""

@@ -1,4 +1,4 @@
-"""The durable column's agent, on the runtime's own SDK; loaded by name as ``lab.agent:counter``.
+"""The durable column's agent, on the runtime's own SDK; loaded by name as ``tests.lab.agent:counter``.
 
 Knows nothing of edges, journals and networks: that is the point. It puts itself together from ``LAB_*`` variables, as
 an agent's module does.
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agent_runtime import Agent, ToolContext, ToolOutcomeUnknown, TurnContext, agent, tool
-from lab.errand import Errand, book_table
-from lab.ledger import Ledger
+from tests.lab.errand import Errand, book_table
+from tests.lab.ledger import Ledger
 
 
 def make_counter(ledger: Ledger, word_seconds: float) -> Agent:

@@ -84,7 +84,7 @@ class Program:
         log = self.folder / f"{self.name}-{serial}.log"
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "lab.bound", str(os.getpid()), self.module),
+                *(sys.executable, "-m", "tests.lab.bound", str(os.getpid()), self.module),
                 env=self.environ,
                 stdout=PIPE,
                 stderr=errors,

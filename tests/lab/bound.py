@@ -1,4 +1,4 @@
-"""Runs a module as a process that dies with the one that started it: ``python -m lab.bound PARENT MODULE``.
+"""Runs a module as a process that dies with the one that started it: ``python -m tests.lab.bound PARENT MODULE``.
 
 Knows nothing of the module. Only Linux has a signal for a parent's death, and it comes even after ``kill -9``; elsewhere a
 lab that is killed so leaves its processes behind.
