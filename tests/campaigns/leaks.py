@@ -26,12 +26,13 @@ CALLS_PER_CYCLE = 10
 FORGOTTEN_SECONDS = 120.0
 LOOK_SECONDS = 1.0
 BYTES_PER_CYCLE = 4_096
-"""Of the second half: the first one fills the allocator's pages with as much as is ever held at once."""
+"""Of the last part: those before fill the allocator's pages with as much as is ever held at once."""
+WARM_UPS = 2
 Work = Callable[[int], Awaitable[None]]
 
 
 async def leaks(plan: Plan) -> list[Tally]:
-    """Drop ``plan.cycles`` streams, cancel as many turns, and give up ten times as many calls."""
+    """Drop ``plan.cycles`` streams, cancel as many turns, give up ten times as many calls; and half as much before."""
     chance = plan.chance()
     async with plan.scene() as scene:
         await scene.set(1, shape="own", wired=False, **plan.settings())
@@ -54,11 +55,12 @@ async def leaks(plan: Plan) -> list[Tally]:
 
 async def _look_on(node: Node, row: Tally, work: Work, cycles: int) -> None:
     half = cycles // 2
-    await work(half)
-    await _forgotten(node)
+    for _ in range(WARM_UPS):
+        await work(half)
+        await _forgotten(node)
     before = [outside(process.pid) for process in (node.edge, node.runtime)]
     await work(half)
-    row.count += 2 * half
+    row.count += (WARM_UPS + 1) * half
     sessions = await _forgotten(node)
     if sessions:
         row.accuse([Violation(Kind.OTHER, f"{sessions} sessions were not forgotten")])
