@@ -38,14 +38,15 @@ from edge.upstream.client import GrpcRuntime
 from edge.upstream.requests import RuntimeOptions
 from edge.web.app import build_app
 from edge.web.auth import OpenLocalAuthenticator
-from edge.web.parts import Framing, Parts, TurnFormat
+from edge.web.parts import Framing, Parts, ThreadFormat, TurnFormat
 from edge.web.server import listen, serve_http, url_of
-from edge.wire import ai_sdk, native
+from edge.wire import ag_ui, ag_ui_stream, ai_sdk, native
 
 AI_SDK = {
     "v6": TurnFormat(ai_sdk.DIALECT, ai_sdk.encoder(ai_sdk.V6)),
     "v7": TurnFormat(ai_sdk.DIALECT, ai_sdk.encoder(ai_sdk.V7)),
 }
+AG_UI = ThreadFormat(ag_ui_stream.DIALECT, ag_ui_stream.encoder, ag_ui.name_in_thread)
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _log = logging.getLogger("edge")
 _PROBE_SECONDS = 0.2
@@ -89,6 +90,7 @@ async def serve(config: Config, stop: asyncio.Event, ready: Callable[[str], None
                 telemetry=metrics,
                 framing=Framing(native.CONTENT_TYPE, native.control_frame, native.PING),
                 ai_sdk=AI_SDK,
+                ag_ui=AG_UI,
                 reconnect=lambda reason: decide_reconnect(reason, chance),
                 metrics=metrics.render,
                 allowed_hosts=LOOPBACK_NAMES if authenticator.open_to_all else frozenset(),

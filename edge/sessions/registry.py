@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import string
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -280,6 +280,10 @@ class Registry:
         """Raise ``Unavailable`` unless the journal and the runtime answer."""
         await self._services.journal.check()
         await self._services.runtime.info()
+
+    async def agents(self) -> Sequence[str]:
+        """Return the names of the agents, the default one first. Raises ``RuntimeUnavailable``."""
+        return (await self._services.runtime.info()).agents
 
     async def _answer(self, work: Coroutine[Any, Any, T]) -> T:
         """Return what ``work`` returns. It goes on when its caller leaves, or is told that we leave."""

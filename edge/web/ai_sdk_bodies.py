@@ -15,7 +15,7 @@ from edge.core.event import compact_json
 from edge.core.requests import TurnRequest
 from edge.web.problems import FieldError, Refused
 from edge.web.shapes import read_decision, read_turn
-from edge.web.strict_json import parse_json
+from edge.web.strict_json import strict
 
 _Object = Mapping[str, Any]
 
@@ -72,10 +72,10 @@ def turn_request(chat: ChatRequest, instead_of: str = "") -> TurnRequest:
     ``instead_of`` names the turn whose answer shall be replaced.
     """
     body = {"input": list(_inputs(chat.parts)), **chat.options}
-    strict = parse_json(compact_json(body).encode("ascii"))
+    read = strict(body)
     identity = compact_json([chat.message_id, body["input"], instead_of])
     key = hashlib.sha256(identity.encode("ascii")).hexdigest()
-    return replace(read_turn(strict, key), message_id=chat.message_id)
+    return replace(read_turn(read, key), message_id=chat.message_id)
 
 
 def decisions(chat: ChatRequest, waiting: Sequence[str]) -> Mapping[str, str]:
@@ -84,8 +84,7 @@ def decisions(chat: ChatRequest, waiting: Sequence[str]) -> Mapping[str, str]:
     for part in chat.parts:
         call_id = part.get("toolCallId")
         if isinstance(call_id, str) and call_id in waiting and (decision := _decision(part)):
-            strict = parse_json(compact_json(decision).encode("ascii"))
-            found[call_id] = read_decision(strict)
+            found[call_id] = read_decision(strict(decision))
     return found
 
 
@@ -112,7 +111,7 @@ def _inputs(parts: Sequence[_Object]) -> Iterator[_Object]:
             file = {"type": kind, "uri": part.get("url"), "media_type": part.get("mediaType")}
             yield file | named
         elif kind.startswith("data-"):
-            yield {"type": "data", "data_json": compact_json(part.get("data"))}
+            yield {"type": "data", "data_json": compact_json(strict(part.get("data")))}
         elif kind != "text" or part.get("text") != "" or len(parts) == 1:
             yield {"type": kind, "text": part.get("text")}
 

@@ -15,6 +15,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from edge.core.errors import EdgeError, SessionNotFound
 from edge.ports import Telemetry
+from edge.web.ag_ui_routes import AgUiRoutes
 from edge.web.ai_sdk_routes import AiSdkRoutes
 from edge.web.bodies import READ_TIMEOUT_SECONDS
 from edge.web.guard import MAX_CHAT_BYTES, Guard
@@ -64,6 +65,7 @@ def _routes(parts: Parts) -> list[tuple[str, str, Handler]]:
     turn = f"{session}/turns/<turn_id>"
     return [
         *_ai_sdk_routes(parts),
+        *_ag_ui_routes(parts),
         ("POST", "/v1/sessions", sessions.create_session),
         ("GET", session, sessions.snapshot),
         ("POST", f"{session}/turns", sessions.start_turn),
@@ -86,6 +88,15 @@ def _ai_sdk_routes(parts: Parts) -> Iterator[tuple[str, str, Handler]]:
         yield "POST", api, chats.send
         yield "GET", f"{api}/<chat_id>/stream", chats.resume
         yield "POST", f"{api}/<chat_id>/stop", chats.stop
+
+
+def _ag_ui_routes(parts: Parts) -> Iterator[tuple[str, str, Handler]]:
+    threads = AgUiRoutes(parts)
+    agent = "/v1/ag-ui/agent/<agent>"
+    yield "GET", "/v1/ag-ui/info", threads.info
+    yield "POST", f"{agent}/run", threads.run
+    yield "POST", f"{agent}/connect", threads.connect
+    yield "POST", f"{agent}/stop/<thread_id>", threads.stop
 
 
 class _ExactRule(QuartRule):

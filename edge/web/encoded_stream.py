@@ -35,6 +35,13 @@ def stream_encoded(
     return response
 
 
+def stream_nothing(dialect: Dialect) -> Response:
+    """Return the stream of a session in which nothing was ever said."""
+    response = event_response(dialect.ping, dialect.content_type)
+    response.headers.update(dialect.headers)
+    return response
+
+
 @dataclass(slots=True)
 class _Teller:
     encoder: Encoder
@@ -75,7 +82,7 @@ async def _chunks(viewer: Viewer, teller: _Teller, dialect: Dialect) -> AsyncIte
         _log.warning("a stream ended early", extra={"code": error.code})
     except Exception as error:  # noqa: BLE001  The boundary: here the response is half sent.
         _log.error("a stream failed", exc_info=error)
-    if not teller.encoder.over:
+    if not teller.over:
         await _cut()
 
 

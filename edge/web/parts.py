@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from edge.core.control import Control, Reconnect, ReconnectReason
 from edge.core.recap import Recap
-from edge.ports import Authenticator, Dialect, Encoder, Telemetry
+from edge.ports import Authenticator, Dialect, Encoder, Listener, Telemetry
 from edge.sessions.registry import Registry
 
 
@@ -32,6 +32,16 @@ class TurnFormat:
     """From a turn as it is known when its stream begins, and the seq after which the stream speaks."""
 
 
+@dataclass(frozen=True, slots=True)
+class ThreadFormat:
+    """A browser format of another maker in which one stream tells a whole session, or a part of it."""
+
+    dialect: Dialect
+    encoder: Callable[[Listener], Encoder]
+    name: Callable[[str, str], str]
+    """From a turn's id and that of one of its calls to what clients of the format call it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """Everything that routes use."""
@@ -42,6 +52,7 @@ class Parts:
     framing: Framing
     ai_sdk: Mapping[str, TurnFormat]
     """By the major of the client, as it stands in the path: ``v7``."""
+    ag_ui: ThreadFormat
     reconnect: Callable[[ReconnectReason], Reconnect]
     """Says when a client that is sent away shall come back: new and jittered at every call."""
     metrics: Callable[[], str]

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import NoReturn
 
+from edge.core.event import compact_json
 from edge.web.problems import Refused
 
 MAX_DEPTH = 32
@@ -31,6 +32,15 @@ def parse_json(body: bytes) -> object:
     except (ValueError, RecursionError):  # UnicodeError and JSONDecodeError are ValueErrors
         raise Refused("invalid-json") from None
     return value
+
+
+def strict(value: object) -> object:
+    """Return a value that was parsed less strictly. Raises as ``parse_json``."""
+    try:
+        text = compact_json(value)
+    except (ValueError, RecursionError):
+        raise Refused("invalid-json") from None
+    return parse_json(text.encode("ascii"))
 
 
 def _check(value: object, depth: int) -> None:

@@ -22,6 +22,7 @@ from edge.core.event import Event
 from edge.wire import ag_ui_events as ag
 from edge.wire.ag_ui_events import AgUiEvent, Kind
 from edge.wire.ag_ui_thread import Thread
+from edge.wire.loose_json import parse_loosely
 
 Body = Mapping[str, Any]
 
@@ -185,7 +186,7 @@ class AgUiFold:
         if "fraction" in body:
             told["fraction"] = body["fraction"]
         if "preliminary_result_json" in body:
-            told["result"] = ag.parse_loosely(body["preliminary_result_json"])
+            told["result"] = parse_loosely(body["preliminary_result_json"])
         yield ag.custom("unbroken.tool_progress", told)
 
     def _tool_end(self, event: Event, body: Body) -> Iterator[AgUiEvent]:
@@ -205,7 +206,7 @@ class AgUiFold:
         yield ag.custom("unbroken.notice", {"error": body["error"], **told})
 
     def _custom(self, event: Event, body: Body) -> Iterator[AgUiEvent]:
-        yield ag.custom(body["name"], ag.parse_loosely(body["value_json"]))
+        yield ag.custom(body["name"], parse_loosely(body["value_json"]))
 
     def _suspended(self, event: Event, body: Body) -> Iterator[AgUiEvent]:
         """The run ends, and the turn waits: for a person's answer, or for a tool of the page's own."""
@@ -266,13 +267,12 @@ class AgUiFold:
         self.thread.withdraw(shown.kind, shown.message_id)
 
     def _id(self, local_id: str) -> str:
-        return f"{self._turn_id}.{local_id}"
+        return name_in_thread(self._turn_id, local_id)
 
 
-def split_id(ag_ui_id: str) -> tuple[str, str]:
-    """Return the turn, and the id in it, of what an AG-UI client names."""
-    turn_id, _, own_id = ag_ui_id.partition(".")
-    return turn_id, own_id
+def name_in_thread(turn_id: str, local_id: str) -> str:
+    """Return what a thread calls a message or call of a turn: their own ids are unique in the turn only."""
+    return f"{turn_id}.{local_id}"
 
 
 def _end(shown: _Shown) -> list[AgUiEvent]:
@@ -315,7 +315,7 @@ def _interrupt(call_id: str, body: Body) -> AgUiEvent:
     interrupt: AgUiEvent = {"id": call_id, "reason": body["reason"], "toolCallId": call_id}
     if "prompt" in body:
         interrupt["message"] = body["prompt"]
-    schema = ag.parse_loosely(body.get("response_schema_json", ""))
+    schema = parse_loosely(body.get("response_schema_json", ""))
     return interrupt | ({"responseSchema": schema} if isinstance(schema, dict) else {})
 
 

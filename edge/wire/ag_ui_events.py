@@ -6,13 +6,12 @@ which. Names and members are those of the protocol's own schema (``@ag-ui/core``
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 from edge.core.event import compact_json
+from edge.wire.loose_json import parse_loosely
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
 
@@ -20,9 +19,6 @@ PING = b": ping\n"
 """Without a blank line, as in the native format: AG-UI's parser skips every line but ``data:``."""
 
 PROTOCOL_VERSION = "1.0"
-
-MAX_LEVELS = 64
-"""Of nesting, in JSON that an agent wrote."""
 
 AgUiEvent = dict[str, Any]
 
@@ -37,31 +33,6 @@ class Kind(Enum):
 def frame(events: Iterable[AgUiEvent]) -> bytes:
     """Return the events as Server-Sent Events. AG-UI's parser splits at LF LF and at nothing else."""
     return "".join(f"data: {compact_json(event)}\n\n" for event in events).encode("ascii")
-
-
-def parse_loosely(text: str) -> Any:
-    """Return what JSON text of an agent means; the text itself where it is no JSON.
-
-    The journal keeps such text as it came. Here it must become part of another JSON document, which
-    has neither NaN nor infinity, nor more levels than any parser on the way can take.
-    """
-    try:
-        value = json.loads(text, parse_float=_finite, parse_constant=str)
-    except (ValueError, RecursionError):
-        return text
-    return text if _is_deeper(value, MAX_LEVELS) else value
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(item, levels - 1) for item in inner)
-
-
-def _finite(digits: str) -> float | str:
-    number = float(digits)
-    return number if math.isfinite(number) else digits
 
 
 def run_started(thread_id: str, run_id: str, messages: Sequence[Mapping[str, Any]]) -> AgUiEvent:

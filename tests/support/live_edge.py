@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from edge.core.control import Reconnect
 from edge.journal.memory import MemoryJournal
-from edge.main import AI_SDK
+from edge.main import AG_UI, AI_SDK
 from edge.ports import Authenticator, Journal, Principal
 from edge.sessions.registry import Registry
 from edge.sessions.settings import SessionSettings
@@ -59,6 +59,7 @@ def parts_for(registry: object, authenticator: Authenticator | None = None) -> P
         telemetry=counted,
         framing=FRAMING,
         ai_sdk=AI_SDK,
+        ag_ui=AG_UI,
         reconnect=lambda reason: Reconnect(reason, 1_500),
         metrics=counted.render,
         allowed_hosts=LOOPBACK,
