@@ -52,12 +52,12 @@ class Session {
     return this.#position;
   }
 
-  /** Call `listener` after every change of `view` or `connection`; returns what ends that. */
-  subscribe(listener) {
+  /** Call `listener` after every change of `view` or `connection`; returns what ends that. Needs no `this`. */
+  subscribe = (listener) => {
     this.#listeners.add(listener);
     this.#following ??= this.ready.then(() => this.#follow(), () => {});
-    return () => this.#listeners.delete(listener);
-  }
+    return () => void this.#listeners.delete(listener);
+  };
 
   [Symbol.asyncIterator]() {
     return this.events();

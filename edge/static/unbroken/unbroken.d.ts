@@ -40,8 +40,8 @@ export interface Session extends AsyncIterable<StreamEvent> {
   readonly connection: Connection;
   /** How far iteration has come. */
   readonly cursor: Cursor | undefined;
-  /** `listener` is called after every change of `view` or `connection`. Returns what ends that. */
-  subscribe(listener: () => void): () => void;
+  /** `listener` is called after every change of `view` or `connection`. Returns what ends that. Needs no `this`. */
+  readonly subscribe: (listener: () => void) => () => void;
   /**
    * Every event after `after` (by default: where the last iteration came to, at first the cursor of the snapshot),
    * each once and in order, and the control events of this connection. Ends never (`"follow"`), when no turn is
