@@ -69,12 +69,12 @@ class Session {
    */
   async *events({ after, until = "follow", turnId } = {}) {
     await this.ready;
-    this.#position = after ?? this.#position;
-    const stream = this.#streamFrom(() => this.#position, { until, signal: this.#closing.signal });
+    let position = after ?? this.#position; // its own: another loop may be elsewhere
+    const stream = this.#streamFrom(() => position, { until, signal: this.#closing.signal });
     for await (const events of stream) {
       for (const event of events) {
         yield event;
-        this.#position = event.id;
+        this.#position = position = event.id;
         if (TERMINAL_TYPES.includes(event.type) && event.data.turn_id === turnId) return;
       }
     }

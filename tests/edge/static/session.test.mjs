@@ -275,6 +275,25 @@ test("a loop may begin where an earlier page left off, and end with its turn", a
   assert.ok(first.aborted);
 });
 
+test("loops at different places do not move each other", async () => {
+  const { world, session } = await opened();
+  const read = async (after) => {
+    for await (const _ of session.events({ after }));
+  };
+  read("1-7");
+  const ahead = await world.take();
+  read("1-1");
+  const behind = await world.take();
+  behind.stream(PING, token(2));
+  await settle();
+  ahead.stream(PING, token(8));
+  await settle();
+  ahead.fail();
+  assert.equal((await world.takeAfter(500)).cursor, "1-8");
+  behind.fail();
+  assert.equal((await world.takeAfter(500)).cursor, "1-2");
+});
+
 test("a refused loop throws", async () => {
   const { world, session } = await opened();
   const next = session.events().next();
