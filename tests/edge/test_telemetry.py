@@ -37,10 +37,10 @@ def test_the_table_names_exactly_what_the_code_counts() -> None:
 def test_metrics_are_rendered_in_the_text_format() -> None:
     metrics = Metrics()
     metrics.count("turns_started")
-    metrics.count("turns_started", 2)
+    metrics.count("turns_started")
     metrics.gauge("streams", 7)
     lines = metrics.render().splitlines()
-    assert "unbroken_turns_started_total 3" in lines
+    assert "unbroken_turns_started_total 2" in lines
     assert "unbroken_streams 7" in lines
     assert "# TYPE unbroken_streams gauge" in lines
     assert all(line.startswith(("# HELP ", "# TYPE ", "unbroken_")) for line in lines)
