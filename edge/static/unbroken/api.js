@@ -4,7 +4,10 @@
 // takes a repeated key, cancel or decision for the one that it has (PROTOCOL.md, P-HTTP-5, 10 and 14).
 
 import { ProblemError, isPassing, problemOf } from "./problems.js";
-import { decideWait, pause } from "./waiting.js";
+import { bounded, decideWait, pause } from "./waiting.js";
+
+/** Longer than the server takes to say that it cannot answer (10 s; P-HTTP-15). */
+const ANSWER_MS = 25_000;
 
 /** One server as one user sees it. `token` is a text, or a function `({ refresh }) => text`, or missing. */
 export class Api {
@@ -39,11 +42,12 @@ export class Api {
   async call(method, path, { body, headers = {}, signal } = {}) {
     const json = body && { body: JSON.stringify(body) };
     const type = body && { "Content-Type": "application/json" };
-    const init = { method, ...json, headers: { Accept: "application/json", ...type, ...headers }, signal };
+    const init = { method, ...json, headers: { Accept: "application/json", ...type, ...headers } };
     const { environment } = this.#options;
     for (let failures = 1; ; failures += 1) {
       try {
-        return await this.#once(path, init);
+        signal?.throwIfAborted();
+        return await bounded((given) => this.#once(path, { ...init, signal: given }), ANSWER_MS, environment, signal);
       } catch (error) {
         signal?.throwIfAborted();
         if (!isPassing(error)) throw error;

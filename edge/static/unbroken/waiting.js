@@ -6,6 +6,7 @@
 export const FIRST_MS = 1_000;
 export const MOST_MS = 20_000;
 
+const DEADENING = ["online", "restored"]; // whatever was open before is dead
 const WAKING = ["online", "visible", "restored"];
 
 /** The wait after `failures` failures in a row, in ms; never shorter than the server asked for. */
@@ -28,4 +29,24 @@ export function pause(ms, environment, signal) {
     if (signal?.aborted) end();
     else signal?.addEventListener("abort", end);
   });
+}
+
+/**
+ * Do `work(signal)`, and give it up after `ms`, when `signal` aborts, or when its connection must be dead.
+ * A request may wait for its answer for many minutes after the network under it has gone.
+ */
+export async function bounded(work, ms, environment, signal) {
+  const gate = new AbortController();
+  const giveUp = () => gate.abort(signal?.reason ?? new Error("no answer"));
+  const timer = environment.setTimeout(giveUp, ms);
+  const stopListening = environment.onSign((sign) => DEADENING.includes(sign) && giveUp());
+  signal?.addEventListener("abort", giveUp);
+  const givenUp = new Promise((_, reject) => gate.signal.addEventListener("abort", () => reject(gate.signal.reason)));
+  try {
+    return await Promise.race([work(gate.signal), givenUp]);
+  } finally {
+    environment.clearTimeout(timer);
+    stopListening();
+    signal?.removeEventListener("abort", giveUp);
+  }
 }

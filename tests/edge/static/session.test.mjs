@@ -184,6 +184,21 @@ test("two turns have two keys, and one that is sent again after a reload keeps i
   assert.equal(keys[2], "kept-0123456789abc");
 });
 
+test("a turn that nobody answers is sent again with its key, sooner when the network comes back", async () => {
+  const { world, tab, session } = await opened();
+  const sent = session.send("Hi");
+  const lost = await world.take();
+  await world.pass(25_000);
+  const again = await world.takeAfter(500);
+  tab.sign("online");
+  const third = await world.takeAfter(1_000);
+  assert.ok(lost.aborted && again.aborted);
+  third.json({ session_id: ID, turn_id: "t1", cursor: "1-1" }, { status: 202 });
+  assert.equal((await sent).turnId, "t1");
+  assert.equal(new Set([lost, again, third].map(({ headers }) => headers["Idempotency-Key"])).size, 1);
+  assert.equal(world.timers, 0);
+});
+
 test("a turn that the server refuses is not sent again", async () => {
   const { world, session } = await opened();
   const sent = session.send("Hi");
