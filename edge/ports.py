@@ -48,6 +48,8 @@ class Head:
     turn_state: TurnHint
     renewed_seconds_ago: float
     """Age of the newest renewal, by the store's own clock; infinite if there was none."""
+    renewed_at_ms: int
+    """Stamp of the newest renewal, 0 if there was none: only to be told from another one."""
     watched_seconds_ago: float
     """Age of the newest ``watch``, by the store's own clock; infinite if there was none."""
 

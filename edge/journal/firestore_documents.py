@@ -155,14 +155,16 @@ def read_turn(document: Any) -> TurnEntry:
 def read_head(document: Any, now_ms: int) -> Head:
     """Read a head's document back, with ages by the store's clock."""
     fields = document.fields
+    renewed_at_ms = _stamped(fields, "renewed_at")
     return Head(
         owner=fields["owner"].string_value,
         epoch=epoch(document),
         last_slot=fields["last_slot"].integer_value,
         turn_id=fields["turn_id"].string_value,
         turn_state=fields["turn_state"].string_value,
-        renewed_seconds_ago=_age(fields, "renewed_at", now_ms),
-        watched_seconds_ago=_age(fields, "watched_at", now_ms),
+        renewed_seconds_ago=age_seconds(now_ms, renewed_at_ms),
+        renewed_at_ms=renewed_at_ms or 0,
+        watched_seconds_ago=age_seconds(now_ms, _stamped(fields, "watched_at")),
     )
 
 
@@ -218,9 +220,8 @@ def _order(query: Any, path: str) -> None:
     order.direction = _ASCENDING
 
 
-def _age(fields: Any, name: str, now_ms: int) -> float:
-    then = fields[name].timestamp_value.ToMilliseconds() if name in fields else None
-    return age_seconds(now_ms, then)
+def _stamped(fields: Any, name: str) -> int | None:
+    return fields[name].timestamp_value.ToMilliseconds() if name in fields else None
 
 
 def _put(target: Any, value: object) -> None:

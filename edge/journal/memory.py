@@ -68,6 +68,7 @@ class MemoryJournal:
             turn_id=hints.turn_id,
             turn_state=hints.turn_state,
             renewed_seconds_ago=age_seconds(now_ms, stored.renewed_at_ms),
+            renewed_at_ms=stored.renewed_at_ms or 0,
             watched_seconds_ago=age_seconds(now_ms, stored.watched_at_ms),
         )
 

@@ -20,7 +20,7 @@ from edge.core.errors import (
     SessionExpired,
     TooManyStreams,
 )
-from edge.core.lease import SUSPICION_SHARE, Vacancy, decide_vacancy
+from edge.core.lease import Suspicion, decide_vacancy
 from edge.core.log import Acquire, AnyRecord, Events
 from edge.core.patience import Now
 from edge.core.replay import Served, decide_attach
@@ -65,7 +65,7 @@ class Room:
         self._floor_reason: ResetReason = "expired"
         self._opening = 0
         self._attended_until = 0.0
-        self._doubtful_since: float | None = None
+        self._suspicion = Suspicion(services.settings.writer.ttl_seconds)
         self._unwatched = Unwatched(
             services,
             session_id,
@@ -97,7 +97,7 @@ class Room:
     def apply(self, records: Iterable[AnyRecord]) -> None:
         """Take in records that are in the log, and show their events."""
         for record in records:
-            self._doubtful_since = None  # whoever wrote it was alive
+            self._suspicion.dispel()  # whoever wrote it was alive
             self._fold(record)
             if isinstance(record, Events):
                 self.tail.show(e for e in record.events if e.seq > self.tail.last_seq)
@@ -261,26 +261,18 @@ class Room:
             return
         if self.viewers and turn.on_disconnect == "cancel":
             await self.services.journal.watch(self.session_id)
+        now = self._loop.time()
+        renewal = (head.epoch, head.renewed_at_ms)
         vacancy = decide_vacancy(
             needs_writer=turn.needs_writer,
             head_epoch=head.epoch,
             log_epoch=self.session.view.epoch,
             renewed_seconds_ago=head.renewed_seconds_ago,
+            unchanged_seconds=self._suspicion.unchanged_seconds(renewal, now),
             ttl_seconds=self.services.settings.writer.ttl_seconds,
         )
-        if vacancy is Vacancy.FREE or (vacancy is Vacancy.DOUBTFUL and self._suspicion_holds()):
+        if self._suspicion.confirms(vacancy, now):
             await self.take_over()
-        elif vacancy is Vacancy.TAKEN:
-            self._doubtful_since = None
-
-    def _suspicion_holds(self) -> bool:
-        now = self._loop.time()
-        if self._doubtful_since is None:
-            self._doubtful_since = now
-        return (
-            now - self._doubtful_since
-            >= self.services.settings.writer.ttl_seconds * SUSPICION_SHARE
-        )
 
     async def take_over(self) -> None:
         """Append an ``Acquire`` and drive the turn; on conflict leave it to the next round."""

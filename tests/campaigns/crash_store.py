@@ -87,12 +87,16 @@ class Witness:
         await self._ask(self._inner.create_session(session_id, owner))
 
     async def head(self, session_id: str) -> Head | None:
-        """Read the head; its age is told in virtual time, of which a real store's clock knows nothing."""
+        """Read the head; its renewal is told in virtual time, of which a real store's clock knows nothing."""
         head = await self._ask(self._inner.head(session_id))
         if head is None or math.isinf(head.renewed_seconds_ago):
             return head
         _, renewed_at = self._seen.renewals[session_id]
-        return replace(head, renewed_seconds_ago=asyncio.get_running_loop().time() - renewed_at)
+        return replace(
+            head,
+            renewed_seconds_ago=asyncio.get_running_loop().time() - renewed_at,
+            renewed_at_ms=int(renewed_at * 1000),
+        )
 
     async def read(self, session_id: str, after_slot: int, limit: int) -> Page:
         page = await self._ask(self._inner.read(session_id, after_slot, limit))

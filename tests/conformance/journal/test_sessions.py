@@ -21,7 +21,7 @@ async def test_an_unknown_session_has_no_head(journal: Journal) -> None:
 
 async def test_a_new_session_has_an_owner_and_nothing_else(journal: Journal) -> None:
     await journal.create_session("s1", "uid-1")
-    assert await journal.head("s1") == Head("uid-1", 0, 0, "", "none", math.inf, math.inf)
+    assert await journal.head("s1") == Head("uid-1", 0, 0, "", "none", math.inf, 0, math.inf)
 
 
 async def test_a_session_is_never_created_again(journal: Journal) -> None:
@@ -40,8 +40,22 @@ async def test_a_renewal_stores_the_hints_and_the_time_and_leaves_the_owner(
     await journal.renew("s1", RUNNING)
     head = await journal.head("s1")
     assert head is not None
-    assert replace(head, renewed_seconds_ago=0) == Head("uid-1", 2, 7, "t1", "running", 0, math.inf)
+    unstamped = replace(head, renewed_seconds_ago=0, renewed_at_ms=0)
+    assert unstamped == Head("uid-1", 2, 7, "t1", "running", 0, 0, math.inf)
     assert 0 <= head.renewed_seconds_ago < 60
+
+
+async def test_a_renewal_has_a_stamp_that_stays_the_same_until_the_next_one(
+    journal: Journal,
+) -> None:
+    await journal.create_session("s1", "uid-1")
+    await journal.renew("s1", RUNNING)
+    first = await journal.head("s1")
+    await journal.watch("s1")
+    again = await journal.head("s1")
+    assert first is not None
+    assert again is not None
+    assert 0 < first.renewed_at_ms == again.renewed_at_ms
 
 
 @pytest.mark.proves("S41")

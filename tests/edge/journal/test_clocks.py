@@ -43,6 +43,21 @@ async def test_ages_are_told_by_the_stores_clock(journal: Journal, clock: Manual
     assert (head.renewed_seconds_ago, head.watched_seconds_ago) == (6.5, 2.5)
 
 
+@pytest.mark.parametrize("hours", [0.001, -1])
+async def test_a_renewal_is_told_from_the_one_before_it_even_by_a_clock_that_went_back(
+    journal: Journal, clock: ManualClock, hours: float
+) -> None:
+    await journal.create_session("s1", "uid-1")
+    await journal.renew("s1", Renewal(1, 1, "t1", "running"))
+    before = await journal.head("s1")
+    clock.advance(hours=hours)
+    await journal.renew("s1", Renewal(1, 1, "t1", "running"))
+    after = await journal.head("s1")
+    assert before is not None
+    assert after is not None
+    assert before.renewed_at_ms != after.renewed_at_ms
+
+
 async def test_a_clock_that_went_back_makes_nothing_younger_than_new(
     journal: Journal, clock: ManualClock
 ) -> None:

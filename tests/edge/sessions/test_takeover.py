@@ -10,9 +10,10 @@ import pytest
 from edge.core.control import Rewind
 from edge.core.log import Acquire
 from edge.journal.memory import MemoryJournal
+from edge.ports import Clock
 from edge.sessions.registry import Registry
 from tests.support.faulty_journal import FaultyJournal
-from tests.support.house import UID, Client, edge, log_events, memory_journal, records, request
+from tests.support.house import UID, Client, LoopClock, edge, log_events, records, request
 from tests.support.runtime_double import Attempt, RuntimeDouble
 from tests.support.virtual_loop import elapse, run_virtual
 
@@ -22,8 +23,10 @@ WORDS = [f"w{n} " for n in range(40)]
 class TwoEdges:
     """Edges a and b on one journal; a can be killed. Each has its own runtime, as each container has."""
 
-    def __init__(self, agent: Callable[[Attempt], Awaitable[None]]) -> None:
-        self.journal: MemoryJournal = memory_journal()
+    def __init__(
+        self, agent: Callable[[Attempt], Awaitable[None]], clock: Clock | None = None
+    ) -> None:
+        self.journal = MemoryJournal(clock or LoopClock())
         self.wire_a = FaultyJournal(self.journal)
         self.runtime_a, self.runtime_b = RuntimeDouble(agent), RuntimeDouble(agent)
         self.a = edge(self.wire_a, self.runtime_a, seed=1)
@@ -239,3 +242,53 @@ def test_a_follower_leaves_a_turn_alone_whose_owners_first_renewal_is_slow(
         await edges.close()
 
     run_virtual(main(), limit_seconds=10_000)
+
+
+class ChangedClock(LoopClock):
+    """A store's clock that somebody sets."""
+
+    ahead_ms = 3_600_000
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.ahead_ms
+
+
+@pytest.mark.proves("P-LOG-13")
+def test_an_owner_that_died_before_the_stores_clock_was_set_back_is_not_believed_for_longer() -> (
+    None
+):
+    async def main() -> None:
+        clock = ChangedClock()
+        edges = TwoEdges(talk, clock)
+        session_id = await edges.start()
+        client = Client()
+        await client.watch(edges.a, session_id, stop_after=5)
+        await edges.kill_a()
+        clock.ahead_ms = 0
+        killed_at = asyncio.get_running_loop().time()
+        await client.watch_to_end(edges.b, session_id=session_id)
+        assert client.view == await log_events(edges.journal, session_id)
+        assert asyncio.get_running_loop().time() - killed_at < 30.0
+        await edges.close()
+
+    run_virtual(main())
+
+
+def test_an_owner_that_lives_is_left_alone_when_the_stores_clock_is_set_back() -> None:
+    async def agent(attempt: Attempt) -> None:
+        await attempt.tool("c1", 60.0)  # nothing but renewals tells that its owner lives
+
+    async def main() -> None:
+        clock = ChangedClock()
+        edges = TwoEdges(agent, clock)
+        session_id = await edges.start()
+        client = Client()
+        await watch_until(client, edges.b, session_id, "tool_start")
+        clock.ahead_ms = 0
+        await client.watch_to_end(edges.b, session_id=session_id)
+        acquires = [r for r in await records(edges.journal, session_id) if isinstance(r, Acquire)]
+        assert len(acquires) == 1
+        await edges.a.close()
+        await edges.close()
+
+    run_virtual(main())
