@@ -32,6 +32,7 @@ export class Connection {
   #settled = false;
   #gate = new AbortController();
   #giveUp = () => {};
+  #waitsSince = Infinity;
 
   /** `stallMs` bounds every wait for a byte, so also for the headers; a ping is a byte like any other. */
   constructor({ api, path, cursor, until, stallMs, environment }) {
@@ -46,6 +47,12 @@ export class Connection {
     const cut = new Cut(reason);
     this.#gate.abort(cut);
     this.#giveUp(cut);
+  }
+
+  /** End it if its time was up long ago: timers sleep with the device. */
+  doubt() {
+    const { environment, stallMs } = this.#parts;
+    if (environment.now() - this.#waitsSince >= stallMs) this.cut("again");
   }
 
   /**
@@ -109,11 +116,15 @@ export class Connection {
   #within(promise) {
     const { environment, stallMs } = this.#parts;
     const timer = environment.setTimeout(() => this.cut("stalled"), stallMs);
+    this.#waitsSince = environment.now();
     const first = new Promise((resolve, reject) => {
       this.#giveUp = reject;
       promise.then(resolve, reject);
       if (this.#gate.signal.aborted) reject(this.#gate.signal.reason);
     });
-    return first.finally(() => environment.clearTimeout(timer));
+    return first.finally(() => {
+      environment.clearTimeout(timer);
+      this.#waitsSince = Infinity;
+    });
   }
 }

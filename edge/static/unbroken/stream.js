@@ -102,6 +102,7 @@ export class Stream {
   #notice(sign) {
     if (sign === "online" || sign === "restored") this.reconnect();
     if (sign === "offline") this.#current?.cut("offline");
+    if (sign === "visible") this.#current?.doubt();
   }
 }
 

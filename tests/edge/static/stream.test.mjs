@@ -110,6 +110,19 @@ test("looking at the page again leaves a live connection alone", async () => {
   await it.world.nothingAsked();
 });
 
+test("looking at the page again ends a connection that was silent while the device slept", async () => {
+  const it = reader();
+  const first = await it.world.take();
+  first.stream(PING, start(1));
+  await settle();
+  it.tab.frozen = true;
+  await it.world.pass(3_600_000);
+  assert.equal(first.aborted, false);
+  it.tab.sign("visible");
+  assert.equal((await it.world.take()).cursor, "1-1");
+  assert.ok(first.aborted);
+});
+
 test("a network that goes away ends the connection at once, and the reader waits for it", async () => {
   const it = reader();
   const first = await it.world.take();
