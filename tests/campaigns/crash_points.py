@@ -16,8 +16,9 @@ from tests.campaigns.crash_store import Stores, firestore, sqlite
 from tests.campaigns.crash_world import Plot, World
 from tests.campaigns.plan import Mode, Plan
 from tests.campaigns.tally import Tally
+from tests.support.checker import violations
 from tests.support.faulty_calls import Fault
-from tests.support.history import History, Kind, Violation, violations
+from tests.support.history import History, Kind, Violation
 from tests.support.io_loop import run_with_io
 
 FAULTS = (

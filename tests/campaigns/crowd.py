@@ -24,7 +24,8 @@ from tests.campaigns.tally import Tally
 from tests.faults.client import Client
 from tests.faults.scene import Scene
 from tests.faults.users import SILENCE_SECONDS, User, follow
-from tests.support.history import Heard, History, Kind, Violation, violations
+from tests.support.checker import violations
+from tests.support.history import Heard, History, Kind, Violation
 from tests.support.http_client import post
 from tests.support.processes import POLL_SECONDS
 

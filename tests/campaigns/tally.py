@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.history import History, Kind, Violation, violations
+from tests.support.checker import violations
+from tests.support.history import History, Kind, Violation
 
 TOLD_MAX = 20
 """Violations whose text is kept; all of them are counted."""

@@ -24,7 +24,8 @@ from edge.journal.firestore import FirestoreJournal
 from edge.journal.sqlite import SqliteJournal
 from edge.ports import Journal
 from tests.faults.client import Client
-from tests.support.history import History, violations
+from tests.support.checker import violations
+from tests.support.history import History
 from tests.support.http_client import Answer, post
 from tests.support.processes import POLL_SECONDS, Child, Crew
 from tests.support.tcp_proxy import TcpProxy

@@ -9,6 +9,7 @@ import pytest
 
 from edge.core.event import Event, compact_json
 from edge.core.log import Acquire, AnyRecord, Cancel, Events
+from tests.support.checker import violations
 from tests.support.history import (
     Cleared,
     ClientLog,
@@ -16,7 +17,6 @@ from tests.support.history import (
     History,
     Kind,
     Rewound,
-    violations,
 )
 
 KEY = "s1/t1/c1"
@@ -94,7 +94,13 @@ def client() -> ClientLog:
 
 def good() -> History:
     return History(
-        records=log(), clients=[client()], rows=[{"key": KEY}], posts=[("k", "t1")], cancels=["t1"]
+        records=log(),
+        clients=[client()],
+        rows=[{"key": KEY}],
+        posts=[("k", "t1")],
+        cancels=["t1"],
+        late_cancels=[("t1", 6)],
+        over=True,
     )
 
 
@@ -110,6 +116,18 @@ def test_a_client_that_was_cleared_starts_where_it_is_told() -> None:
 def test_a_client_that_left_ahead_of_the_log_is_not_judged_by_its_screen() -> None:
     ahead = ClientLog("ahead", [*heard(START, TOKEN), LOST], settled=False)
     assert violations(replace(good(), clients=[ahead])) == []
+
+
+def test_what_is_not_over_may_lack_its_end() -> None:
+    early = ClientLog("early", [*heard(START, TOKEN)])
+    begun = replace(good(), records=log()[:5], late_cancels=[], clients=[early], over=False)
+    assert violations(begun) == []
+
+
+@pytest.mark.parametrize("entries", [[], [Cleared(7)]])
+def test_a_client_that_comes_when_all_is_told_shows_nothing(entries: list[Cleared]) -> None:
+    late = ClientLog("late", [*entries], after=6)
+    assert violations(replace(good(), clients=[late])) == []
 
 
 def with_records(*records: AnyRecord) -> History:
@@ -281,6 +299,31 @@ FAULTS: dict[str, tuple[Callable[[], History], Kind, str]] = {
         lambda: replace(good(), records=log()[:4]),
         Kind.LOST,
         "the cancel of t1 was acknowledged and is not in the log",
+    ),
+    "a turn that never ends": (
+        lambda: replace(good(), records=log()[:5], late_cancels=[], clients=[]),
+        Kind.LOST,
+        "turn t1 was acknowledged and never ended",
+    ),
+    "a client that is left short of the end": (
+        lambda: with_entries(*heard(START, TOKEN, AGAIN)),
+        Kind.LOST,
+        "client ends at 3, and the log at 6",
+    ),
+    "a client that is rewound and left there": (
+        lambda: with_entries(*heard(START, TOKEN), LOST, Rewound(2)),
+        Kind.LOST,
+        "client ends at 2, and the log at 6",
+    ),
+    "an end that a cancel was told of too early": (
+        lambda: replace(good(), late_cancels=[("t1", 5)]),
+        Kind.OTHER,
+        "a cancel was told that t1 had ended, and it had not",
+    ),
+    "an end that a cancel was told of and that never came": (
+        lambda: replace(good(), records=log()[:5], late_cancels=[("t1", 9)]),
+        Kind.OTHER,
+        "a cancel was told that t1 had ended, and it had not",
     ),
     "a tool behind a cancel": (
         late_tool_start,

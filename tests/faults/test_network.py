@@ -12,7 +12,8 @@ import pytest
 from tests.faults.client import FOLLOW_SECONDS, Client, saw
 from tests.faults.links import SETTINGS, TROUBLES, every_trouble
 from tests.faults.scene import Scene
-from tests.support.history import History, violations
+from tests.support.checker import violations
+from tests.support.history import History
 from tests.support.http_client import connection, exchange, post
 from tests.support.processes import POLL_SECONDS
 from tests.support.toxics import LimitData, Vanish

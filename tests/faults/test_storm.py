@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults.scene import Node, Scene
 from tests.faults.users import User, pass_time
-from tests.support.history import violations
+from tests.support.checker import violations
 
 pytestmark = [pytest.mark.realtime, pytest.mark.timeout(240)]
 

@@ -1,7 +1,7 @@
 """The judge: watches every step of a run and, at its end, what is left of it.
 
 Knows nothing of how a run is made. What can be judged from the outside is left to the history checker that
-judges every layer (``tests.support.history``); here is what only a simulation can see: that a structural
+judges every layer (``tests.support.checker``); here is what only a simulation can see: that a structural
 event was in the store when it was shown, a ``tool_start`` when its body ran, a cancel when it was answered.
 """
 
@@ -18,6 +18,7 @@ from edge.core.requests import TurnStarted
 from edge.ports import AttemptCall, AttemptRef
 from tests.simulation.attempt import Attempt, key_of
 from tests.simulation.store import Store
+from tests.support.checker import violations
 from tests.support.history import (
     Cleared,
     ClientLog,
@@ -26,7 +27,6 @@ from tests.support.history import (
     Kind,
     Rewound,
     Violation,
-    violations,
 )
 
 
