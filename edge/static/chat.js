@@ -4,6 +4,7 @@
 // What was typed or sent outlives a reload: sessionStorage holds it by session until the server has it.
 
 import { EMPTY, open, openTurn } from "./unbroken/unbroken.js";
+import { callKey } from "./transcript.js";
 import { View } from "./view.js";
 import { MISSING, isPending } from "./words.js";
 
@@ -169,9 +170,10 @@ class Chat {
   }
 
   async decide(turnId, callId, decision) {
-    this.answered = new Set([...this.answered, callId]);
+    const call = callKey(turnId, callId);
+    this.answered = new Set([...this.answered, call]);
     this.draw();
-    const takeBack = () => (this.answered = new Set([...this.answered].filter((id) => id !== callId)));
+    const takeBack = () => (this.answered = new Set([...this.answered].filter((other) => other !== call)));
     await this.attempt((session) => session.decide(turnId, callId, decision), takeBack);
   }
 

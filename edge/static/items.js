@@ -90,7 +90,7 @@ function question({ call, asks, decide }) {
     return group(words, [prompt, yes, button("Deny", () => decide({ approve: false }))]);
   }
   const choices = choicesOf(asks);
-  if (!choices) return answerForm(words, prompt, (text) => decide(answerOf(asks, text)));
+  if (!choices) return answerForm(words, prompt, (text) => decide({ result: answerOf(asks, text) }));
   return group(words, [prompt, ...choices.map((choice) => button(String(choice), () => decide({ result: choice })))]);
 }
 

@@ -73,12 +73,17 @@ export class Transcript {
     if (item.type === "notice") return { key, looks: [item], make: () => note(item.error?.user_message ?? "") };
     // A card asks its question only while its turn waits, so it may change without its item.
     const asks = isAsked(turn, item) ? turn.suspended : undefined;
-    const done = answered.has(item.call_id);
+    const done = answered.has(callKey(turn.turn_id, item.call_id));
     const decide = (decision) => this.#actions.decide(turn.turn_id, item.call_id, decision);
     const make = (old) =>
       toolCard({ call: item, asks, answered: done, isNew: asks && !old?.looks[1], decide, made: old?.node });
     return { key, looks: [item, asks, done], make };
   }
+}
+
+/** The name of a call among all of a session: its id is only its turn's. */
+export function callKey(turnId, callId) {
+  return `${turnId} ${callId}`;
 }
 
 function sent({ body: { input } }) {

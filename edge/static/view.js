@@ -130,7 +130,7 @@ export class View {
     setText(status, connectionWords(connection, view.degraded));
     status.dataset.state = connection.state === "live" && view.degraded ? "degraded" : connection.state;
     status.hidden = Boolean(missing);
-    const trouble = missing ? "" : troubleWords(connection);
+    const trouble = missing ? "" : troubleWords(connection, Boolean(this.#turn));
     byId("trouble").hidden = !trouble;
     setText(byId("trouble").firstElementChild, trouble);
     byId("missing").hidden = !missing;

@@ -13,10 +13,9 @@ const CONNECTION = {
   refused: "Not connected",
 };
 const TROUBLE = {
-  connecting: "The connection was lost. Nothing else is: the answer goes on without it.",
-  waiting: "The connection was lost. Nothing else is: the answer goes on without it.",
-  stalled: "The connection went silent. The answer goes on without it.",
-  offline: "You are offline. The answer goes on, and will be here when you are back.",
+  waiting: ["Connection lost.", "The answer goes on at the server, and nothing of it is lost."],
+  stalled: ["The connection went silent.", "The answer goes on at the server, and nothing of it is lost."],
+  offline: ["You are offline.", "The answer goes on, and will be here when you are back."],
 };
 export const BUSY = "Wait for the answer, or stop it.";
 export const MISSING = "There is no such chat, or it is no longer kept.";
@@ -64,10 +63,12 @@ export function connectionWords({ state, attempt }, isDegraded) {
   return CONNECTION[state === "connecting" && attempt > 0 ? "waiting" : state] ?? "";
 }
 
-/** What a lost connection means to a person; empty while there is one, or the first is being made. */
-export function troubleWords({ state, attempt, error }) {
-  if (state === "refused") return `${error?.message ?? "The server refuses"}.`.replace("..", ".");
-  return state === "connecting" && attempt === 0 ? "" : (TROUBLE[state] ?? "");
+/** What a lost connection means to a person who waits for an answer, or not; empty while there is none to miss. */
+export function troubleWords({ state, attempt, error }, isAnswering) {
+  if (state === "refused") return error?.message ?? "The server refuses the connection.";
+  const isAgain = state === "connecting" && attempt > 0;
+  const [what, comfort] = TROUBLE[isAgain ? "waiting" : state] ?? [""];
+  return isAnswering && comfort ? `${what} ${comfort}` : what;
 }
 
 /** What is to be heard of the newest turn now that it stands as `now`; undefined if nothing is. */
@@ -77,9 +78,9 @@ export function heardWords(before, now) {
   return isParked(now) ? "The agent waits for you." : undefined;
 }
 
-/** How long something took; empty if nobody says. */
-export function durationWords(ms) {
-  if (ms === undefined) return "";
+/** How long something took; empty if nobody says, or if nobody could have noticed. */
+export function durationWords(ms = 0) {
+  if (ms < 50) return "";
   const seconds = ms / 1000;
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
   if (seconds < 59.5) return `${Math.round(seconds)} s`;
@@ -100,6 +101,8 @@ export function callWords(call, asks) {
 /** What a call asks. Its turn's one prompt says it only if the turn waits for nothing else. */
 export function questionWords(suspended, call) {
   if (suspended.prompt && suspended.pending_call_ids.length === 1) return suspended.prompt;
+  const { prompt } = parsed(call.arguments_json ?? "") ?? {};
+  if (call.executor === "client" && typeof prompt === "string") return prompt;
   return call.executor === "client" ? `What does “${call.name}” answer?` : `May “${call.name}” run?`;
 }
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Page, expect
 
 from edge.core.cursor import START, Cursor
 from tests.browser.site import Cue, Site
+from tests.browser.talk import answers, questions, say, status
 from tests.support.scripted_runtime import completed, emit, finished, text
 
 pytestmark = [
@@ -20,16 +21,6 @@ WATCH = """() => {
   new MutationObserver(look).observe(document.getElementById("transcript"), { childList: true, subtree: true });
 }"""
 """Keeps what the person's own words looked like after every change."""
-
-
-def answers(page: Page) -> Locator:
-    return page.locator(".bubble.agent")
-
-
-async def say(page: Page, words: str) -> None:
-    await expect(page.locator("#connection")).to_have_text("Connected")
-    await page.fill("#input", words)
-    await page.press("#input", "Enter")
 
 
 @pytest.mark.proves("S16")
@@ -83,7 +74,7 @@ async def test_events_that_are_offered_again_and_again_are_shown_once(
     await expect(answers(page)).to_have_text(["Only once."])
     await say(page, "And again?")
     await expect(answers(page)).to_have_text(["Only once.", "Twice."])
-    await expect(page.locator(".bubble.user")).to_have_text(["Hi", "And again?"])
+    await expect(questions(page)).to_have_text(["Hi", "And again?"])
 
 
 @pytest.mark.proves("S34")
@@ -93,7 +84,7 @@ async def test_a_connection_that_breaks_while_a_turn_starts_loses_none_of_its_me
     site.runtime.play(emit(text("m1", "Here"), completed("m1", "Here I am"), finished()))
     site.cuts = 3  # after the first one the browser tries again by itself
     await page.goto(site.url())
-    await expect(page.locator("#connection")).to_have_text("Connected")
+    await expect(status(page)).to_have_text("Connected")
     await page.evaluate(WATCH)
     await say(page, "Are you there?")
     await expect(answers(page)).to_have_text(["Here I am"])

@@ -4,7 +4,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { EMPTY } from "../../../edge/static/unbroken/unbroken.js";
-import { callWords, endingWords, isPending, questionWords, readable, statusWords } from "../../../edge/static/words.js";
+import {
+  answerOf,
+  callWords,
+  choicesOf,
+  connectionWords,
+  durationWords,
+  endingWords,
+  heardWords,
+  isPending,
+  questionWords,
+  readable,
+  statusWords,
+  troubleWords,
+} from "../../../edge/static/words.js";
 
 const running = { turn_id: "t1", state: "running", items: [] };
 const parked = (pending_call_ids, prompt) => ({ turn_id: "t1", state: "suspended", suspended: { reason: "input_required", pending_call_ids, prompt } });
@@ -33,6 +46,53 @@ const behaviours = {
     assert.equal(questionWords(parked(["c1"], "Sure?").suspended, { name: "pay" }), "Sure?");
     assert.match(questionWords(parked(["c1", "c2"], "Sure?").suspended, { name: "pay" }), /May “pay” run/);
     assert.match(questionWords(parked(["c1"]).suspended, { name: "ask", executor: "client" }), /What does “ask” answer/);
+  },
+  "a tool that runs in the browser may bring its own question"() {
+    const call = { name: "pick", executor: "client", arguments_json: '{"prompt":"Which?"}' };
+    assert.equal(questionWords(parked(["c1", "c2"]).suspended, call), "Which?");
+    assert.match(questionWords(parked(["c1"]).suspended, { ...call, arguments_json: "[" }), /What does “pick” answer/);
+    assert.match(questionWords(parked(["c1"]).suspended, { ...call, executor: "runtime" }), /May “pick” run/);
+  },
+  "an answer has the type that is wanted, if it can have it"() {
+    const asks = (schema, calls = ["c1"]) => ({ pending_call_ids: calls, response_schema_json: schema });
+    assert.equal(answerOf(asks(undefined), "7"), "7");
+    assert.equal(answerOf(asks('{"type":"string"}'), "7"), "7");
+    assert.equal(answerOf(asks('{"type":"integer"}'), "7"), 7);
+    assert.equal(answerOf(asks('{"type":"integer"}'), "seven"), "seven");
+    assert.equal(answerOf(asks('{"type":"integer"}', ["c1", "c2"]), "7"), "7");
+    assert.deepEqual(choicesOf(asks('{"enum":["a",1]}')), ["a", 1]);
+    assert.deepEqual(choicesOf(asks('{"type":"boolean"}')), [true, false]);
+    assert.equal(choicesOf(asks("no JSON")), undefined);
+    assert.equal(choicesOf(asks("null")), undefined);
+  },
+  "a lost connection is said in words, with a comfort for who waits for an answer"() {
+    assert.equal(connectionWords({ state: "live" }, false), "Connected");
+    assert.equal(connectionWords({ state: "live" }, true), "Saving is delayed");
+    assert.equal(connectionWords({ state: "connecting", attempt: 0 }), "Connecting…");
+    assert.equal(connectionWords({ state: "connecting", attempt: 2 }), "Reconnecting…");
+    assert.equal(troubleWords({ state: "live", attempt: 0 }, true), "");
+    assert.equal(troubleWords({ state: "connecting", attempt: 0 }, true), "");
+    assert.equal(troubleWords({ state: "connecting", attempt: 1 }, false), "Connection lost.");
+    assert.match(troubleWords({ state: "offline", attempt: 1 }, true), /offline.*will be here/);
+    assert.equal(troubleWords({ state: "refused", error: new Error("No access") }, true), "No access");
+  },
+  "an end or a question is heard once, and nothing else is"() {
+    const done = { ...running, state: "finished", outcome: "completed" };
+    assert.equal(heardWords(running, done), "The answer is complete.");
+    assert.equal(heardWords(undefined, done), "The answer is complete.");
+    assert.equal(heardWords(running, { ...done, outcome: "cancelled" }), "Stopped.");
+    assert.equal(heardWords(running, parked(["c1"])), "The agent waits for you.");
+    assert.equal(heardWords(done, { ...done, items: [] }), undefined);
+    assert.equal(heardWords(parked(["c1"]), running), undefined);
+    assert.equal(heardWords(undefined, undefined), undefined);
+  },
+  "a duration is as exact as a person wants it"() {
+    assert.equal(durationWords(undefined), "");
+    assert.equal(durationWords(3), "");
+    assert.equal(durationWords(1_240), "1.2 s");
+    assert.equal(durationWords(9_960), "10 s");
+    assert.equal(durationWords(59_700), "1 min 0 s");
+    assert.equal(durationWords(125_000), "2 min 5 s");
   },
   "an ending is said in the words of whoever knows most"() {
     const failed = { state: "finished", outcome: "failed", code: "runtime_timeout" };
