@@ -179,6 +179,8 @@ class Viewer:
             self._said.append(Reset("gap", first_seq))
 
     def _milestones(self) -> list[Control]:
+        if self._over:  # the last word was said
+            return []
         if self._caught_up_at is not None and self.position.seq >= self._caught_up_at:
             self._caught_up_at = None
             return [CaughtUp()]
