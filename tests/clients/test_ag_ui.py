@@ -28,6 +28,8 @@ from tests.support.scripted_runtime import (
     wait_for_cancel,
 )
 
+pytestmark = pytest.mark.realtime
+
 CLIENTS = ("@ag-ui/client", "ag-ui-client-previous")
 THREAD = "a-thread-of-a-client"
 
