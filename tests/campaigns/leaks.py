@@ -1,7 +1,7 @@
 """Users who leave by the thousand, over and over, on one edge and one runtime, and what that leaves behind.
 
 The edge forgets a session that nobody uses after a minute, and that minute is waited for here: then
-descriptors, threads and open sessions must be what they were. Knows nothing of objects: those are
+descriptors, threads, memory and open sessions must be what they were. Knows nothing of objects: those are
 counted by ``tests/faults/test_leaks.py``.
 """
 
@@ -26,13 +26,14 @@ CALLS_PER_CYCLE = 10
 FORGOTTEN_SECONDS = 120.0
 LOOK_SECONDS = 1.0
 BYTES_PER_CYCLE = 4_096
-"""Of the last part: those before fill the allocator's pages with as much as is ever held at once."""
-WARM_UPS = 2
+PARTS = 4
+"""Memory goes up and down by what is held at once, so only what two later looks have in common beyond two
+earlier ones counts as left behind."""
 Work = Callable[[int], Awaitable[None]]
 
 
 async def leaks(plan: Plan) -> list[Tally]:
-    """Drop ``plan.cycles`` streams, cancel as many turns, give up ten times as many calls; and half as much before."""
+    """Drop twice ``plan.cycles`` streams, cancel as many turns, and give up ten times as many calls."""
     chance = plan.chance()
     async with plan.scene() as scene:
         await scene.set(1, shape="own", wired=False, **plan.settings())
@@ -54,19 +55,17 @@ async def leaks(plan: Plan) -> list[Tally]:
 
 
 async def _look_on(node: Node, row: Tally, work: Work, cycles: int) -> None:
-    half = cycles // 2
-    for _ in range(WARM_UPS):
-        await work(half)
-        await _forgotten(node)
-    before = [outside(process.pid) for process in (node.edge, node.runtime)]
-    await work(half)
-    row.count += (WARM_UPS + 1) * half
-    sessions = await _forgotten(node)
-    if sessions:
-        row.accuse([Violation(Kind.OTHER, f"{sessions} sessions were not forgotten")])
-    for process, then in zip((node.edge, node.runtime), before, strict=True):
+    processes, part = (node.edge, node.runtime), cycles // 2
+    looks = []
+    for _ in range(PARTS):
+        await work(part)
+        row.count += part
+        if sessions := await _forgotten(node):
+            row.accuse([Violation(Kind.OTHER, f"{sessions} sessions were not forgotten")])
+        looks.append([outside(process.pid) for process in processes])
+    for process, seen in zip(processes, zip(*looks, strict=True), strict=True):
         row.histories += 1
-        row.accuse(_left(process.name, then, outside(process.pid), half))
+        row.accuse(_left(process.name, seen, part))
 
 
 async def _forgotten(node: Node) -> int:
@@ -85,16 +84,17 @@ async def _open_sessions(port: int) -> int:
     return int(found[1])
 
 
-def _left(name: str, before: Outside, after: Outside, cycles: int) -> list[Violation]:
-    """Return what a process holds more than before."""
+def _left(name: str, looks: Sequence[Outside], cycles: int) -> list[Violation]:
+    """Return what a process holds more than before; between two looks lie so many cycles."""
+    allowed = {"descriptors": 0, "threads": 0, "resident_bytes": cycles * BYTES_PER_CYCLE}
+    earlier, later = looks[: PARTS // 2], looks[PARTS // 2 :]
     grown = {
-        "descriptors": after.descriptors - before.descriptors,
-        "threads": after.threads - before.threads,
-        "bytes": after.resident_bytes - before.resident_bytes,
+        what: min(getattr(look, what) for look in later)
+        - max(getattr(look, what) for look in earlier)
+        for what in allowed
     }
-    allowed = {"descriptors": 0, "threads": 0, "bytes": cycles * BYTES_PER_CYCLE}
     return [
-        Violation(Kind.OTHER, f"{name} holds {count} more {what}")
+        Violation(Kind.OTHER, f"{name} holds {count:,} more {what}")
         for what, count in grown.items()
         if count > allowed[what]
     ]
