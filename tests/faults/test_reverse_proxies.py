@@ -7,12 +7,14 @@ import json
 import re
 import signal
 import zlib
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.clients.script import NodeScript, State, node_script
 from tests.faults.client import FOLLOW_SECONDS, NOBODY_THERE, Client, Moment, saw
 from tests.faults.scene import Node, Scene, Step
 from tests.support.http_client import PATIENCE_SECONDS, Exchange, ask, exchange, post
@@ -202,6 +204,55 @@ async def test_a_client_comes_back_through_its_proxy_whatever_happens_to_the_edg
         scene.start_edge(first.runtime_port, PORT=str(first.port))
         await all_follow(tabs, saw("turn_start", 3))
         await asyncio.gather(*(stopped(scene, port, client) for client, port in tabs))
+
+
+@pytest.mark.realtime
+@pytest.mark.timeout(150)
+@pytest.mark.proves("S70", "S57", "T49")
+async def test_the_client_library_comes_back_to_a_proxy_that_reached_no_edge(
+    sqlite_scene: Scene, tmp_path: Path
+) -> None:
+    scene = sqlite_scene
+    await scene.set(1)
+    (node,) = scene.nodes
+    fronts = (*DEFAULTS, Front("nginx", "proxy_http_version 1.1;"))
+    async with AsyncExitStack() as stack:
+        clients = [await scene.started(*UNTIL_STOPPED) for _ in fronts]
+        ports = [stack.enter_context(reverse_proxy(f, tmp_path, node.port)) for f in fronts]
+        tabs = [
+            await stack.enter_async_context(library_tab(port, client.session_id))
+            for port, client in zip(ports, clients, strict=True)
+        ]
+        await all_show(tabs, lambda said: said["state"] == "live" and turn_of(said) != {})
+        node.kill("own")
+        await all_show(tabs, lambda said: said.get("status") in NOBODY_THERE)
+        scene.start_runtime(node.runtime_port)
+        scene.start_edge(node.runtime_port, PORT=str(node.port))
+        await all_show(tabs, lambda said: turn_of(said).get("attempt") == 2)
+        await asyncio.gather(*(tab.tell("stop") for tab in tabs))
+        await all_show(tabs, lambda said: turn_of(said).get("outcome") == "cancelled")
+        # By default nginx speaks HTTP/1.0 to an edge, and takes its death for the end of the response.
+        assert ["ended" in {said.get("reason") for said in tab.heard} for tab in tabs] == [
+            True, False, False,
+        ]  # fmt: skip
+    for tab, client in zip(tabs, clients, strict=True):
+        events = await scene.events(client.session_id)
+        assert tab.last["view"]["cursor"].endswith(f"-{events[-1].seq}")
+
+
+def library_tab(port: int, session_id: str) -> AbstractAsyncContextManager[NodeScript]:
+    """Open the client library on a session, through a port."""
+    options = {"baseUrl": f"http://127.0.0.1:{port}", "sessionId": session_id}
+    return node_script("../faults/library_tab.mjs", options)
+
+
+async def all_show(tabs: Sequence[NodeScript], what: Callable[[State], bool]) -> None:
+    await asyncio.gather(*(tab.until(what) for tab in tabs))
+
+
+def turn_of(said: State) -> dict[str, Any]:
+    """Return the one turn that a tab shows, if it does."""
+    return next(iter(said["view"]["turns"]), {})
 
 
 async def all_follow(tabs: Sequence[tuple[Client, int]], moment: Moment) -> None:
