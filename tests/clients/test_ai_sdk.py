@@ -16,7 +16,8 @@ import pytest
 import pytest_asyncio
 from unbroken.v1 import agent_runtime_pb2 as pb
 
-from tests.clients.script import NodeScript, State, node_script
+from tests.clients.ai_sdk_chat import PACKAGES, answer, call, ended, send, shows, texts
+from tests.clients.script import NodeScript, node_script
 from tests.support.http_client import ask
 from tests.support.live_edge import LiveEdge, live_edge
 from tests.support.scripted_runtime import (
@@ -38,7 +39,6 @@ from tests.support.tcp_proxy import TcpProxy
 pytestmark = pytest.mark.realtime
 
 CHAT = "abcdefghijklmnop"
-PACKAGES = {"v7": "ai", "v6": "ai-previous"}
 APPROVALS = "lastAssistantMessageIsCompleteWithApprovalResponses"
 TOOL_CALLS = "lastAssistantMessageIsCompleteWithToolCalls"
 
@@ -97,34 +97,6 @@ async def _wire(port: int) -> AsyncIterator[TcpProxy]:
         yield wire
     finally:
         await wire.close()
-
-
-async def call(chat: NodeScript, name: str, *args: object) -> None:
-    await chat.tell({"call": name, "args": args})
-
-
-async def send(chat: NodeScript, words: str = "Hi") -> None:
-    await call(chat, "sendMessage", {"text": words})
-
-
-def ended(times: int = 1) -> Any:
-    """Return whether so many streams have come to an end, whatever end."""
-    return lambda state: len(state["finishes"]) >= times
-
-
-def shows(words: str) -> Any:
-    return lambda state: words in texts(state)
-
-
-def answer(state: State) -> list[dict[str, Any]]:
-    """Return the parts of the newest message, which must be the agent's."""
-    assert state["messages"][-1]["role"] == "assistant"
-    return [part for part in state["messages"][-1]["parts"] if part["type"] != "step-start"]
-
-
-def texts(state: State) -> str:
-    parts = state["messages"][-1]["parts"] if state["messages"] else []
-    return "".join(part["text"] for part in parts if part["type"] == "text")
 
 
 @pytest.mark.proves("P-AI-1", "P-AI-5", "P-AI-8", "S31")
