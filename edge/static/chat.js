@@ -138,14 +138,15 @@ class Chat {
   }
 
   async post(unsent) {
-    const { session } = this;
+    const { id } = this.session;
     const { key, body } = unsent;
     this.unsent = unsent;
     this.hear();
     this.draw();
-    await this.attempt(() => session.send(body.input, { key, agent: body.agent }), () => this.giveBack(session.id, unsent));
-    const isClosed = session.connection.state === "closed"; // then it may still have to be sent
-    if (!isClosed && JSON.parse(sessionStorage.getItem(session.id))?.key === key) sessionStorage.removeItem(session.id);
+    const send = (session) => session.send(body.input, { key, agent: body.agent });
+    const isAnswered = await this.attempt(send, () => this.giveBack(id, unsent));
+    // Unless we left meanwhile: then it may still have to be sent.
+    if (isAnswered && JSON.parse(sessionStorage.getItem(id))?.key === key) sessionStorage.removeItem(id);
   }
 
   /** Put a refused text back to where it can be changed, before what was typed since. */
@@ -177,14 +178,18 @@ class Chat {
     await this.attempt((session) => session.decide(turnId, callId, decision), takeBack);
   }
 
-  /** Ask something of the server; where it refuses, undo and say why. What comes too late for its session is dropped. */
+  /**
+   * Ask something of the server; where it refuses, undo and say why. False if the session was left meanwhile: then
+   * nobody knows.
+   */
   async attempt(ask, undo) {
     const { session } = this;
     const failure = await ask(session).then(() => undefined, (error) => error);
-    if (session !== this.session) return;
+    if (session !== this.session) return false;
     if (failure) undo();
     this.view.problem(failure?.message ?? "");
     this.draw();
+    return true;
   }
 }
 

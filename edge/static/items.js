@@ -3,7 +3,7 @@
 // Knows nothing of the network, or of when something is drawn again. An element that is given is changed and kept,
 // so that it stays open, focused and selected.
 
-import { button, growText, node, setChildren } from "./dom.js";
+import { button, growText, node, setChildren, setText } from "./dom.js";
 import { textOf } from "./unbroken/unbroken.js";
 import { answerOf, callWords, choicesOf, durationWords, questionWords, readable, thoughtWords } from "./words.js";
 
@@ -37,16 +37,13 @@ function thought() {
   return node("details", "thought", [node("summary"), node("div")]);
 }
 
-/** A tool call; `asks` is what its turn waits for, if it waits for this call, `answered` whether a person has. */
+/** A tool call; `asks` is what its turn waits for, if for this call, `answered` whether a person has spoken. */
 export function toolCard({ call, asks, answered, isNew, decide, made = node("div", "card", [details()]) }) {
   const fold = made.firstChild;
   const [head, ...fields] = fold.children;
+  const heads = [call.name ?? "tool", callWords(call, asks), durationWords(call.duration_ms)];
+  heads.forEach((words, at) => setText(head.children[at], words));
   fold.className = call.outcome ?? (asks ? "waiting" : "running");
-  head.replaceChildren(
-    node("strong", "", [call.name ?? "tool"]),
-    node("span", "standing", [callWords(call, asks)]),
-    node("span", "duration", [durationWords(call.duration_ms)]),
-  );
   const values = [readable(call.arguments_json), readable(call.result_json), call.error?.user_message];
   fields.forEach((field, at) => fill(field, values[at] ?? ""));
   if (isNew) fold.open = true; // what is to be approved must be seen
@@ -55,7 +52,8 @@ export function toolCard({ call, asks, answered, isNew, decide, made = node("div
 }
 
 function details() {
-  return node("details", "", [node("summary"), ...["Arguments", "Result", "Error"].map(field)]);
+  const heads = [node("strong"), node("span", "standing"), node("span", "duration")];
+  return node("details", "", [node("summary", "", heads), ...["Arguments", "Result", "Error"].map(field)]);
 }
 
 function field(name) {
@@ -69,7 +67,8 @@ function fill(field, value) {
 
 /** What stays in sight of a card that is folded. */
 function below({ call, asks, answered, decide }) {
-  if (asks) return [answered ? node("p", "progress", ["Answered. The agent goes on…"]) : question({ call, asks, decide })];
+  if (asks && answered) return [node("p", "progress", ["Answered. The agent goes on…"])];
+  if (asks) return [question({ call, asks, decide })];
   return call.progress && !call.outcome ? [progressLine(call.progress)] : [];
 }
 

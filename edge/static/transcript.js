@@ -63,7 +63,7 @@ export class Transcript {
       { key: "input", looks: [turn.input], make: () => userBubble(turn.input ?? []) },
       { key: "agent", looks: [], make: () => speaker("The agent said") },
       ...turn.items.filter(isShown).map((item) => this.#item(turn, item, answered)),
-      { key: "end", looks: [turn.outcome, words], make: () => ending(turn, words, again) },
+      { key: "end", looks: [words, turn.outcome === "failed"], make: () => ending(turn, words, again) },
     ];
   }
 
