@@ -11,7 +11,7 @@ import json
 
 from quart import Response, request
 
-from edge.core.errors import SessionNotFound, ToolCallNotFound
+from edge.core.errors import SessionExpired, SessionNotFound, ToolCallNotFound
 from edge.core.event import SUSPENDED
 from edge.core.recap import Recap
 from edge.web import headers
@@ -52,8 +52,8 @@ class AiSdkRoutes:
         headers.check_ids(chat_id)
         try:
             recap = await self._registry.recap(uid, chat_id)
-        except SessionNotFound:
-            recap = None  # a chat before its first message
+        except (SessionNotFound, SessionExpired):
+            recap = None  # before its first message, or long after its last
         if recap is None:
             return Response(status=204)
         return await self._stream(uid, chat_id, recap, recap.before.seq)

@@ -12,9 +12,10 @@ import pytest
 import pytest_asyncio
 from unbroken.v1 import agent_runtime_pb2 as pb
 
+from edge.core.errors import SessionExpired
 from edge.web.guard import MAX_CHAT_BYTES
 from tests.support.http_client import Answer, Exchange, ask, exchange, post
-from tests.support.live_edge import LiveEdge, NamedUsers, live_edge
+from tests.support.live_edge import LiveEdge, NamedUsers, live_edge, served
 from tests.support.scripted_runtime import (
     ScriptedRuntime,
     completed,
@@ -145,6 +146,28 @@ async def test_a_body_that_no_client_sends_is_told_where(
     assert pointer in [error["pointer"] for error in answer.json["errors"]]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[" * 100_000,
+        b"\xff",
+        b'{"id":"abcdefghijklmnop","messages":[{"id":"m","role":"user","parts":'
+        b'[{"type":"text","text":"\\ud800"}]}]}',
+        b'{"id":"abcdefghijklmnop","messages":[{"id":"m","role":"user","parts":'
+        b'[{"type":"data-x","data":1e999}]}]}',
+    ],
+)
+async def test_a_body_that_is_no_json_is_refused(
+    edge: LiveEdge, runtime: ScriptedRuntime, body: bytes
+) -> None:
+    headers = [("Authorization", "ada"), ("Content-Type", "application/json")]
+    answer = await ask(edge.port, "POST", API, headers, body)
+    assert (answer.status, answer.code) == (400, "invalid-json")
+    assert runtime.requests == []
+
+
 @pytest.mark.parametrize("chat", ["short", "__0123456789abcdef__", "a/b" * 9, "x" * 65])
 async def test_an_id_that_no_session_can_have_is_missing(edge: LiveEdge, chat: str) -> None:
     answer = await send(edge, said(), chat=chat)
@@ -234,6 +257,15 @@ async def test_a_resume_tells_the_newest_turn_from_its_start(
     whole = await send(edge, said("More", "message-2"))
     assert words(whole) == "Bye"
     assert (await resume(edge)).body == whole.body
+
+
+async def test_a_chat_whose_log_has_expired_has_nothing_to_resume() -> None:
+    class Expired:
+        async def recap(self, *_call: str) -> None:
+            raise SessionExpired
+
+    async with served(Expired()) as port:
+        assert (await ask(port, "GET", f"{API}/{CHAT}/stream")).status == 204
 
 
 @pytest.mark.proves("P-AI-5", "S57", "T45", "S79")
