@@ -4,7 +4,8 @@ Each workload runs a little to warm up, and then in number. From inside, tasks, 
 objects of the product and its libraries must be back exactly where they were; anything else that
 Python allocates, back within fewer blocks than there were cycles. From outside the allocator's own
 pages show, and how many of those lie idle is up to how much went on at once at the worst moment:
-descriptors and threads must be back exactly, and memory within what an attempt or a stream takes.
+descriptors must be back exactly, threads but for a few, and memory within what an attempt or a stream takes.
+What cancelled turns leave outside is measured by ``python -m tests.campaigns leaks`` alone: it takes minutes.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ BLOCKS_PER_CYCLE = 0.1
 SPARE_BLOCKS = 750
 """What fills up to a limit, with any work: SQLite keeps up to 200 references to cursors for each
 connection, Python and gRPC a few hundred small objects for later use."""
+SPARE_THREADS = 4
+"""gRPC's pool gets another one when all of it are busy, and keeps it."""
 BYTES_PER_CALL = 8_192
 BYTES_PER_USER = 32_768
-"""Half of it is a cancelled turn's session, which stays in memory for a minute."""
+"""A session stays in memory for a minute."""
 SETTLE_SECONDS = 60.0
 PASSING = ("edge.sessions.room.Room", "edge.web.server.PromptConnection", "asyncio.tasks.Task")
 Work = Callable[[int], Awaitable[None]]
-Users = Callable[[int, random.Random, int], Awaitable[None]]
 
 
 async def leaves_nothing_inside(work: Work, cycles: int) -> None:
@@ -73,7 +75,7 @@ async def leaves_nothing_outside(work: Work, cycles: int, *processes: Child, eac
     for process, then in zip(processes, before, strict=True):
         now = await _let_go(process.pid, then)
         assert now.descriptors <= then.descriptors, process.name
-        assert now.threads <= then.threads, process.name
+        assert now.threads <= then.threads + SPARE_THREADS, process.name
         assert now.resident_bytes - then.resident_bytes < cycles * each, process.name
 
 
@@ -98,13 +100,12 @@ async def test_cancelled_turns_leave_nothing_inside_an_edge(sqlite_scene: Scene)
         await leaves_nothing_inside(partial(cancel_turns, port, chance), CYCLES)
 
 
-@pytest.mark.parametrize("users", [drop_streams, cancel_turns])
-async def test_users_who_leave_leave_nothing_in_an_edge_and_its_runtime(
-    sqlite_scene: Scene, users: Users
+async def test_dropped_streams_leave_nothing_in_an_edge_and_its_runtime(
+    sqlite_scene: Scene,
 ) -> None:
     await sqlite_scene.set(1)
     (node,) = sqlite_scene.nodes
-    work = partial(users, node.port, random.Random(3))
+    work = partial(drop_streams, node.port, random.Random(3))
     await leaves_nothing_outside(work, CYCLES, node.edge, node.runtime, each=BYTES_PER_USER)
 
 
