@@ -1,11 +1,13 @@
-"""The browser's own EventSource: it comes back from an edge that drains, and stops when nothing is left."""
+"""The browser's own ``EventSource``, without our library: it comes back by itself, and stops when all is said."""
 
 from __future__ import annotations
 
 import pytest
-from playwright.async_api import Page
+from playwright.async_api import Page, expect
 
-from tests.browser.site import PATIENCE_SECONDS, Cue, Site
+from edge.core.cursor import Cursor
+from tests.browser.site import Cue, Site
+from tests.browser.talk import status
 from tests.support.scripted_runtime import completed, emit, finished, text
 
 pytestmark = [
@@ -13,35 +15,37 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.asyncio(loop_scope="session"),
 ]
-WATCH = """(url) => {
-  window.told = [];
-  window.source = new EventSource(url);
-  for (const type of ["turn_start", "token", "message", "done", "rewind", "reset", "reconnect"])
-    source.addEventListener(type, () => told.push(type));
+LISTEN = """(session) => {
+  const heard = [];
+  const source = new EventSource(`/v1/sessions/${session}/events?last_event_id=0-1`);
+  const tell = (words) => (document.title = [...heard, words].join(", "));
+  for (const type of ["token", "message", "done"]) {
+    source.addEventListener(type, ({ lastEventId }) => {
+      heard.push(`${type} ${lastEventId}`);
+      tell("open");
+    });
+  }
+  source.addEventListener("error", () => source.readyState === EventSource.CLOSED && tell("closed"));
 }"""
+"""Writes what it hears into the page's title, where a test can wait for it."""
 
 
-async def until(page: Page, what: str) -> None:
-    await page.wait_for_function(what, timeout=PATIENCE_SECONDS * 1_000)
-
-
-@pytest.mark.proves("T45", "T47", "P-SSE-7", "P-SSE-8", "P-SSE-16")
-async def test_it_comes_back_from_a_draining_edge_and_stops_at_the_end(
+@pytest.mark.proves("S30", "T42", "T47", "P-SSE-8")
+async def test_it_resumes_by_its_last_id_and_is_told_when_nothing_is_left(
     site: Site, page: Page
 ) -> None:
-    end = Cue()
-    site.runtime.play(emit(text("m1", "One")), end.wait(), emit(completed("m1", "One"), finished()))
+    cue = Cue()
+    site.runtime.play(emit(text("m1", "One")), cue.wait(), emit(completed("m1", "One"), finished()))
+    await page.goto(site.url())  # for its origin only
+    await expect(status(page)).to_have_text("Connected")
     session_id = await site.edge.session()
     await site.edge.turn(session_id)
-    await page.goto(site.url().replace("#", "healthz"))
-    site.edge.registry.draining = True
-    await page.evaluate(WATCH, f"/v1/sessions/{session_id}/events")
-    await until(page, "told.length === 1")
-    site.edge.registry.draining = False
-    await until(page, "told.includes('token')")
+    await page.evaluate(LISTEN, session_id)
+    await expect(page).to_have_title("token 1-2, open")
+    asked = len(site.asked)
+    assert site.asked[-1] == Cursor(0, 1)  # where the page began, as the query says
     site.wire.cut()
-    await site.opened(3)
-    end.give()
-    await until(page, "source.readyState === EventSource.CLOSED")
-    told = await page.evaluate("told")
-    assert told == ["reconnect", "turn_start", "token", "message", "done"]
+    await site.opened(asked + 2)  # the page's own stream comes back, too
+    assert Cursor(1, 2) in site.asked[asked:]  # where it was, as the header says
+    cue.give()
+    await expect(page).to_have_title("token 1-2, message 1-3, done 1-4, closed")
