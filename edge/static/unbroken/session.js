@@ -161,7 +161,7 @@ class Session {
 
   /** Hold the stream until `signal` aborts; a refusal stands until somebody wants to try again. */
   async #lead(signal) {
-    const report = (connection) => signal.aborted || this.#report(connection);
+    const report = (connection) => this.#report(connection);
     while (!signal.aborted) {
       this.#stream = this.#streamFrom(() => this.#view.cursor, { report, signal });
       try {

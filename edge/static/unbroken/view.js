@@ -172,7 +172,7 @@ function inItem(view, turnId, key, change) {
 
 function inMessage(view, { turn_id, message_id, text }, part) {
   return inItem(view, turn_id, messageKey({ message_id }), (item, key) => {
-    const open = item?.status === "streaming" ? item : { key, type: "message", message_id, status: "streaming" };
+    const open = item ?? { key, type: "message", message_id, status: "streaming" };
     return { ...open, [part]: (open[part] ?? "") + text };
   });
 }

@@ -173,6 +173,21 @@ test("a turn is sent until the server has it, always with the same key and body"
   assert.deepEqual(posts.map((post) => post.headers.Authorization?.slice(7)), ["old", "old", "old", "new", "new"]);
 });
 
+test("requests that are refused together ask for one token", async () => {
+  let asked = 0;
+  const { world, session } = await opened({ token: () => `token ${(asked += 1)}` });
+  session.stop("t1");
+  const first = await world.take();
+  session.stop("t2");
+  const second = await world.take();
+  first.problem(401);
+  const again = await world.take();
+  second.problem(401);
+  const tokens = [again, await world.take()].map((call) => call.headers.Authorization);
+  assert.deepEqual(tokens, ["Bearer token 2", "Bearer token 2"]);
+  assert.equal(asked, 2);
+});
+
 test("two turns have two keys, and one that is sent again after a reload keeps its own", async () => {
   const { world, session } = await opened();
   const keys = [];
@@ -273,6 +288,21 @@ test("a connection that breaks while an event is taken in is resumed after it, o
   taken();
   assert.equal((await world.takeAfter(500)).cursor, "1-2");
   assert.deepEqual(heard, ["1-1", "1-2"]);
+});
+
+test("a loop whose connection is given up while an event is taken in does not listen to it again", async () => {
+  const { world, tab, session } = await opened();
+  let taken;
+  const read = async () => {
+    for await (const _ of session) await new Promise((resolve) => (taken = resolve));
+  };
+  world.deaf = true;
+  read();
+  (await world.take()).stream(start(1));
+  await settle();
+  tab.sign("online");
+  taken();
+  assert.equal((await world.take()).cursor, "1-1");
 });
 
 test("a loop may begin where an earlier page left off, and end with its turn", async () => {

@@ -89,6 +89,14 @@ for (const sign of ["online", "visible", "restored"]) {
   });
 }
 
+test("a network that goes away ends no wait", async () => {
+  const it = reader();
+  (await it.world.take()).fail();
+  await settle();
+  it.tab.sign("offline");
+  await it.world.takeAfter(500);
+});
+
 for (const sign of ["online", "restored"]) {
   test(`a connection is made anew when the page is ${sign}, for the old one is dead`, async () => {
     const it = reader();
@@ -331,7 +339,7 @@ test("closing gives everything back", async () => {
   it.close();
   await it.ended;
   assert.ok(first.aborted && it.over);
-  assert.equal(it.world.timers, 0);
+  assert.deepEqual([it.world.timers, it.tab.listeners.size], [0, 0]);
 });
 
 test("closing ends a wait as well", async () => {
@@ -340,5 +348,5 @@ test("closing ends a wait as well", async () => {
   await settle();
   it.close();
   await it.ended;
-  assert.equal(it.world.timers, 0);
+  assert.deepEqual([it.world.timers, it.tab.listeners.size], [0, 0]);
 });

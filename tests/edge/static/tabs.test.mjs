@@ -87,6 +87,10 @@ test("a tab whose snapshot is ahead of the leading tab does not go back", async 
   stream.send(start(1), token(2, "a"));
   await settle();
   assert.equal(text(ahead), "a");
+  const further = await join(world, { snapshot: { ...EMPTY, cursor: "1-9", turns } });
+  await join(world); // is answered with all there is, which each tab hears
+  await settle();
+  assert.equal(further.session.view.cursor, "1-9");
 });
 
 test("a tab that missed something while it was frozen asks for all of it", async () => {

@@ -87,6 +87,7 @@ export class World {
       online: true,
       visible: true,
       frozen: false,
+      listeners,
       sign: (sign) => [...listeners].forEach((listener) => listener(sign)),
     };
     tab.environment = {
