@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -135,26 +134,10 @@ async def test_an_edge_that_is_killed_amid_an_answer_costs_none_of_it(
     session_id = await scene.session()
     await page.goto(f"http://127.0.0.1:{wire.port}/#{session_id}")
     await expect(status(page)).to_have_text("Connected")
-    await scene.turn(session_id, {"say": "ja", "words": 400, "word_ms": 20})
+    await scene.turn(session_id, {"say": "ja", "words": 200, "word_ms": 20})
     await expect(answers(page)).to_contain_text("ja ja ja")
     scene.nodes[0].kill("own")
     wire.target = scene.ports[1]
     await ended(page)
-    await expect(answers(page)).to_have_text(["ja " * 400])
-    await expect(status(page)).to_have_text("Connected")
-
-
-async def test_an_edge_that_is_told_to_stop_amid_an_answer_is_not_even_missed(
-    scene: Scene, page: Page
-) -> None:
-    await scene.set(2)
-    wire = await scene.wire(scene.ports[0])
-    session_id = await scene.session()
-    await page.goto(f"http://127.0.0.1:{wire.port}/#{session_id}")
-    await expect(status(page)).to_have_text("Connected")
-    await scene.turn(session_id, {"say": "ja", "words": 200, "word_ms": 20})
-    await expect(answers(page)).to_contain_text("ja ja ja")
-    wire.target = scene.ports[1]
-    scene.nodes[0].edge.signal(signal.SIGTERM)
-    await ended(page)
     await expect(answers(page)).to_have_text(["ja " * 200])
+    await expect(status(page)).to_have_text("Connected")

@@ -108,6 +108,20 @@ async def test_a_tool_that_needs_permission_asks_for_it_and_goes_on(
     assert resolution(site).execute == (answer == "Approve")
 
 
+async def test_a_call_is_asked_about_even_if_an_earlier_turn_had_one_of_the_same_name(
+    site: Site, page: Page
+) -> None:
+    for _ in range(2):
+        site.runtime.play(asks(tool_started("c1"), pb.SUSPEND_REASON_INPUT_REQUIRED))
+        site.runtime.play(emit(completed("m1", "I see"), finished()))
+    await page.goto(site.url())
+    for turn in (1, 2):
+        await say(page, "Act!")
+        await page.get_by_role("button", name="Approve").click()
+        await ended(page)
+        await expect(answers(page)).to_have_text(["I see"] * turn)
+
+
 async def test_a_tool_in_the_browser_gets_its_answer_from_the_person(
     site: Site, page: Page
 ) -> None:
