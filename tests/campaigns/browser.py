@@ -6,7 +6,6 @@ Knows nothing of faults. Unlike ``tests.faults.client.Client``, which comes back
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
@@ -15,8 +14,7 @@ import h11
 
 from tests.faults.client import Client, Moment, never
 from tests.faults.users import pass_time
-from tests.support.http_client import Answer, Exchange, post
-from tests.support.processes import POLL_SECONDS
+from tests.support.http_client import Exchange
 
 UNTOLD_RETRY_MS = 3_000
 """What an ``EventSource`` waits before it was told anything else."""
@@ -97,24 +95,6 @@ class Balancer:
         self._chance.shuffle(ports)
         return ports
 
-    async def post(self, target: str, body: object, *, key: str = "", seconds: float) -> Answer:
-        """Post until somebody decides; a repetition with the same key is safe.
-
-        Raises:
-            TimeoutError: nobody did.
-        """
-        headers = [("Idempotency-Key", key)] if key else []
-        async with asyncio.timeout(seconds):
-            while True:
-                answer = await self._post_once(target, body, headers)
-                if answer is not None and answer.status != 503:
-                    return answer
-                await asyncio.sleep(POLL_SECONDS)
-
-    async def _post_once(
-        self, target: str, body: object, headers: Sequence[tuple[str, str]]
-    ) -> Answer | None:
-        try:
-            return await post(self.choices()[0], target, body, *headers)
-        except (OSError, h11.RemoteProtocolError):
-            return None
+    def choice(self) -> int:
+        """Return the edge that comes first now."""
+        return self._chance.choice(self._ports())

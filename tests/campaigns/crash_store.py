@@ -41,6 +41,8 @@ class Seen:
     """Turn id and number of every attempt that is."""
     cancels: set[str] = field(default_factory=set)
     """Turn ids of every cancel that is."""
+    last_slot: int = 0
+    """Of the newest record that is."""
     renewals: dict[str, tuple[int, float]] = field(default_factory=dict)
     """Epoch and virtual time of each session's newest renewal."""
 
@@ -55,6 +57,7 @@ class Seen:
     def note(self, records: Sequence[AnyRecord]) -> None:
         """Take in records that are in the log."""
         for record in records:
+            self.last_slot = max(self.last_slot, record.slot)
             if isinstance(record, Cancel):
                 self.cancels.add(record.turn_id)
             for event in record.events if isinstance(record, Events) else ():

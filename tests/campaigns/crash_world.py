@@ -220,6 +220,7 @@ class World:
         self._edges: list[Edge] = []
         self._session_id = ""
         self._cancels: list[str] = []
+        self._late_cancels: list[tuple[str, int]] = []
 
     async def run(self) -> History:
         """Live through it all; return what is left to judge."""
@@ -247,6 +248,8 @@ class World:
             rows=self.ledger.rows,
             posts=[(asked.idempotency_key, started.turn_id)],
             cancels=self._cancels,
+            late_cancels=self._late_cancels,
+            over=True,
         )
 
     def _fault(self, method: str, n: int) -> Any:
@@ -297,9 +300,11 @@ class World:
             await elapse(WORD_SECONDS)
         if self._plot == "is stopped elsewhere":
             await elapse(TOOL_SECONDS)
-        if await self._insist(stop, tab.choose) == "accepted":
-            self._cancels.append(turn_id)
-            self.seen.expect(durable=turn_id in self.seen.cancels, what="a stop was acknowledged")
+        if await self._insist(stop, tab.choose) == "done":
+            self._late_cancels.append((turn_id, self.seen.last_slot))
+            return
+        self._cancels.append(turn_id)
+        self.seen.expect(durable=turn_id in self.seen.cancels, what="a stop was acknowledged")
 
     async def _read(self, registry: Registry) -> Any:
         journal = self._near().journal

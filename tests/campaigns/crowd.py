@@ -12,22 +12,18 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pprint import pformat
-
-import h11
 
 from edge.core.event import TERMINAL
 from edge.core.log import Acquire, Events
 from tests.campaigns.tally import Tally
+from tests.faults.asking import insist
 from tests.faults.client import Client
 from tests.faults.scene import Scene
 from tests.faults.users import SILENCE_SECONDS, User, follow
 from tests.support.checker import violations
 from tests.support.history import Heard, History, Kind, Violation
-from tests.support.http_client import post
-from tests.support.processes import POLL_SECONDS
 
 TURNS = 10
 """A user's; whoever takes a session over reads its whole log, so a log is kept to a sane length."""
@@ -57,6 +53,7 @@ class Visit:
             log.name = f"client {number}"
             # Whoever gave up may not have been told yet what did not survive.
             log.settled = not self.failures
+        history.over = not self.failures
         return history
 
     def violations(self, history: History) -> Iterator[Violation]:
@@ -102,21 +99,14 @@ class Crowd:
             await self._judge(visit)
 
     async def _arrive(self) -> Visit:
-        """Open a session at any edge. Raises ``TimeoutError`` if none answers: then nothing is up."""
+        """Open a session at any edge. Raises ``AssertionError`` if none answers: then nothing is up."""
         chance = random.Random(self.chance.random())
-        async with asyncio.timeout(SILENCE_SECONDS):
-            while (session_id := await self._try_session(chance)) is None:
-                await asyncio.sleep(POLL_SECONDS)
+        answer = await insist(
+            lambda: chance.choice(self.scene.ports), "/v1/sessions", {}, seconds=SILENCE_SECONDS
+        )
+        session_id = str(answer.json["session_id"])
         tabs = [Client(session_id) for _ in range(self.tabs)]
-        user = User(self.scene, chance, Client(session_id))
-        return Visit(user, tabs, Client(session_id))
-
-    async def _try_session(self, chance: random.Random) -> str | None:
-        with suppress(OSError, h11.RemoteProtocolError, TimeoutError):
-            answer = await post(chance.choice(self.scene.ports), "/v1/sessions", {})
-            if answer.status == 201:
-                return str(answer.json["session_id"])
-        return None
+        return Visit(User.of(self.scene, chance, session_id), tabs, Client(session_id))
 
     async def _stay(self, visit: Visit, over: asyncio.Event) -> None:
         for _ in range(TURNS):

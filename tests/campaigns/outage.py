@@ -12,24 +12,23 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-
-import h11
+from functools import partial
 
 from edge.core.event import SUSPENDED, TOOL_END, TOOL_START
 from tests.campaigns.browser import REAL_TIMINGS, Balancer, Browser
 from tests.campaigns.plan import Plan
 from tests.campaigns.tally import Tally
+from tests.faults.asking import Asker, insist
 from tests.faults.client import Moment, saw
 from tests.faults.scene import Node, Scene, Step
 from tests.faults.users import pass_time
 from tests.support.history import Kind, Violation
-from tests.support.http_client import PATIENCE_SECONDS, Answer, post
+from tests.support.http_client import PATIENCE_SECONDS, Answer
 from tests.support.processes import POLL_SECONDS
 from tests.support.toxics import Down
 
 EDGES = 2
 PER_PHASE = 2
-BETWEEN_TRIES_SECONDS = 0.2
 WORD_MS = 100
 AFTERWARDS_SECONDS = 90.0
 """Within which everything is over, once the store is back."""
@@ -146,15 +145,17 @@ class Sitting:
     """One session in one phase: its user, and two tabs at two edges."""
 
     phase: Phase
-    session_id: str
     at: int
     """Index of the edge that owns it."""
     steps: Sequence[Step]
     tabs: list[Browser]
-    posts: list[tuple[str, str]] = field(default_factory=list)
-    cancels: list[str] = field(default_factory=list)
+    asker: Asker
     refused: int = 0
     """How often the user's deed was answered 503."""
+
+    @property
+    def turn_id(self) -> str:
+        return self.asker.posts[0][1]
 
 
 @dataclass(slots=True)
@@ -175,7 +176,7 @@ class Outage:
         following: list[asyncio.Task[bool]] = []
         for sitting in self.sittings:
             if sitting.phase.deed is not Deed.POST:
-                await self._ask(sitting)
+                await sitting.asker.ask(sitting.steps)
                 following += self._follow(sitting)
         await asyncio.gather(*(self._ready(sitting) for sitting in self.sittings))
         async with away(self.scene, self.way):
@@ -198,10 +199,26 @@ class Outage:
 
     async def _seat(self, phase: Phase, at: int) -> Sitting:
         # The outage before this one may not be over for every edge.
-        answer = await self._near(at).post("/v1/sessions", {}, seconds=AFTERWARDS_SECONDS)
+        near = self._near(at).choice
+        answer = await insist(near, "/v1/sessions", {}, seconds=AFTERWARDS_SECONDS)
         session_id = answer.json["session_id"]
+        asker = Asker(
+            scene=self.scene,
+            session_id=session_id,
+            choose=near,
+            patience_seconds=self.seconds + AFTERWARDS_SECONDS,
+        )
         tabs = [Browser(session_id), Browser(session_id)]
-        return Sitting(phase, session_id, at, phase.steps(self.seconds), tabs)
+        sitting = Sitting(phase, at, phase.steps(self.seconds), tabs, asker)
+        asker.note = partial(self._note, sitting)
+        return sitting
+
+    def _note(self, sitting: Sitting, came: object) -> None:
+        """An edge without a store says so, and in time."""
+        if isinstance(came, Answer):
+            sitting.refused += 1
+        else:
+            self._accuse(sitting, f"no answer: {came!r}")
 
     async def _ready(self, sitting: Sitting) -> None:
         async with asyncio.timeout(AFTERWARDS_SECONDS):
@@ -213,43 +230,17 @@ class Outage:
     async def _act(self, sitting: Sitting) -> None:
         match sitting.phase.deed:
             case Deed.POST:
-                await self._ask(sitting)
+                await sitting.asker.ask(sitting.steps)
             case Deed.RESOLVE:
                 shown = sitting.tabs[0].screen[-1]
                 (call_id,) = json.loads(shown.data)["pending_call_ids"]
-                target = f"/turns/{sitting.posts[0][1]}/tool-calls/{call_id}"
-                answer = await self._insist(sitting, target, {"result": "yes"})
+                target = f"/turns/{sitting.turn_id}/tool-calls/{call_id}"
+                answer = await sitting.asker.insist(target, {"result": "yes"})
                 assert answer.status == 202, answer
             case Deed.STOP:
-                turn_id = sitting.posts[0][1]
-                answer = await self._insist(sitting, f"/turns/{turn_id}/cancel", {})
-                sitting.cancels += [turn_id] if answer.status == 202 else []
+                await sitting.asker.stop(sitting.turn_id)
             case Deed.NOTHING:
                 pass
-
-    async def _ask(self, sitting: Sitting) -> None:
-        key = f"{sitting.session_id}-1"
-        body = {"input": json.dumps(sitting.steps), "agent": "script"}
-        answer = await self._insist(sitting, "/turns", body, ("Idempotency-Key", key))
-        assert answer.status == 202, answer
-        sitting.posts.append((key, answer.json["turn_id"]))
-
-    async def _insist(
-        self, sitting: Sitting, path: str, body: object, *headers: tuple[str, str]
-    ) -> Answer:
-        """Send it until somebody decides. An edge without a store says so, and in time."""
-        target = f"/v1/sessions/{sitting.session_id}{path}"
-        async with asyncio.timeout(self.seconds + AFTERWARDS_SECONDS):
-            while True:
-                try:
-                    answer = await post(self.scene.ports[sitting.at], target, body, *headers)
-                except (OSError, h11.RemoteProtocolError, TimeoutError) as error:
-                    self._accuse(sitting, f"{path} got no answer: {error!r}")
-                else:
-                    if answer.status != 503:
-                        return answer
-                    sitting.refused += 1
-                await pass_time(BETWEEN_TRIES_SECONDS)
 
     def _follow(self, sitting: Sitting) -> list[asyncio.Task[bool]]:
         limit = self.seconds + AFTERWARDS_SECONDS
@@ -297,9 +288,7 @@ class Outage:
                 if brief and {"rewind", "reset"} & {*tab.told}:
                     self._accuse(sitting, f"shorter than the lease, and yet {tab.told}")
             self.tally.judge(
-                await self.scene.history(
-                    *sitting.tabs, posts=sitting.posts, cancels=sitting.cancels
-                )
+                await self.scene.history(*sitting.tabs, over=True, **sitting.asker.answers)
             )
 
 

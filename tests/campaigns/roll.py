@@ -18,6 +18,7 @@ from edge.core.event import TERMINAL, TOOL_END, TOOL_START
 from tests.campaigns.browser import REAL_TIMINGS, Balancer, Browser
 from tests.campaigns.plan import Plan
 from tests.campaigns.tally import Tally, total
+from tests.faults.asking import Asker, insist
 from tests.faults.scene import Node, Scene, Shape, Step
 from tests.faults.users import pass_time
 from tests.support.history import History, Kind, Violation
@@ -65,8 +66,7 @@ class Reader:
     """One session with its one tab, and what was answered."""
 
     browser: Browser
-    posts: list[tuple[str, str]] = field(default_factory=list)
-    cancels: list[str] = field(default_factory=list)
+    asker: Asker
 
 
 @dataclass(slots=True)
@@ -135,27 +135,28 @@ class Rolls:
         """Open one session after the other until it is over."""
         steps = WITH_TOOLS if number % TOOL_USERS_EVERY == 0 else STEADY
         while not self.over.done():
-            answer = await balancer.post("/v1/sessions", {}, seconds=TURN_SECONDS)
-            reader = Reader(Browser(answer.json["session_id"]))
+            answer = await insist(balancer.choice, "/v1/sessions", {}, seconds=TURN_SECONDS)
+            reader = self._reader(answer.json["session_id"], balancer)
             self.readers.append(reader)
             for _ in range(TURNS_PER_SESSION):
                 if not self.over.done():
                     await self._turn(reader, steps, balancer)
 
+    def _reader(self, session_id: str, balancer: Balancer) -> Reader:
+        asker = Asker(
+            scene=self.scene,
+            session_id=session_id,
+            choose=balancer.choice,
+            patience_seconds=TURN_SECONDS,
+        )
+        return Reader(Browser(session_id), asker)
+
     async def _turn(self, reader: Reader, steps: Sequence[Step], balancer: Balancer) -> None:
-        session_id = reader.browser.session_id
-        key = f"{session_id}-{len(reader.posts)}"
-        body = {"input": json.dumps(steps), "agent": "script"}
-        target = f"/v1/sessions/{session_id}/turns"
-        answer = await balancer.post(target, body, key=key, seconds=TURN_SECONDS)
-        assert answer.status == 202, answer
-        turn_id = answer.json["turn_id"]
-        reader.posts.append((key, turn_id))
+        turn_id = await reader.asker.ask(steps)
         following = asyncio.create_task(self._follow(reader.browser, turn_id, balancer))
         await asyncio.wait({following, self.over}, return_when=asyncio.FIRST_COMPLETED)
         if not following.done():
-            stopped = await balancer.post(f"{target}/{turn_id}/cancel", {}, seconds=TURN_SECONDS)
-            reader.cancels += [turn_id] if stopped.status == 202 else []
+            await reader.asker.stop(turn_id)
         await following
 
     async def _follow(self, browser: Browser, turn_id: str, balancer: Balancer) -> None:
@@ -175,7 +176,7 @@ class Rolls:
         """Judge every session, and measure every silence."""
         for reader in self.readers:
             browser = reader.browser
-            history = await self.scene.history(browser, posts=reader.posts, cancels=reader.cancels)
+            history = await self.scene.history(browser, over=True, **reader.asker.answers)
             self.tally.judge(history)
             self._expect_order(browser, history)
             silent = silences(browser, self.windows)

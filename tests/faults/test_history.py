@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from edge.core.event import Event, compact_json
-from edge.core.log import Acquire, AnyRecord, Cancel, Events
+from edge.core.log import Acquire, AnyRecord, Cancel, Events, Resolve
 from tests.support.checker import violations
 from tests.support.history import (
     Cleared,
@@ -57,6 +57,19 @@ def acquire(slot: int, epoch: int, last_seq: int, writer: str) -> Acquire:
 def cancel(slot: int, last_seq: int) -> Cancel:
     return Cancel(
         slot=slot, epoch=2, writer="B", last_seq=last_seq, expire_at_ms=FAR_MS, turn_id="t1"
+    )
+
+
+def decided() -> Resolve:
+    return Resolve(
+        slot=5,
+        epoch=2,
+        writer="B",
+        last_seq=4,
+        expire_at_ms=FAR_MS,
+        turn_id="t1",
+        call_id="c1",
+        decision="{}",
     )
 
 
@@ -122,6 +135,25 @@ def test_what_is_not_over_may_lack_its_end() -> None:
     early = ClientLog("early", [*heard(START, TOKEN)])
     begun = replace(good(), records=log()[:5], late_cancels=[], clients=[early], over=False)
     assert violations(begun) == []
+
+
+def parked(reason: str, *more: AnyRecord) -> History:
+    """One whose turn was suspended, and then left."""
+    asked = event(2, 4, "suspended", reason=reason, pending_call_ids=["c1"])
+    records = [*log()[:3], record(4, AGAIN, asked, writer="B"), *more]
+    return History(records=records, posts=[("k", "t1")], over=True)
+
+
+def test_a_turn_that_waits_for_a_person_may_lack_its_end() -> None:
+    assert violations(parked("input_required")) == []
+
+
+@pytest.mark.parametrize(
+    "left",
+    [parked("checkpoint"), parked("client_tool", cancel(5, 4)), parked("client_tool", decided())],
+)
+def test_a_turn_that_waits_for_nobody_must_go_on(left: History) -> None:
+    assert [str(v) for v in violations(left)] == ["lost: turn t1 was acknowledged and never ended"]
 
 
 @pytest.mark.parametrize("entries", [[], [Cleared(7)]])

@@ -1,25 +1,21 @@
 """Users at work: each asks one thing after the other, watches the answers, and stops some of them.
 
-Knows nothing of faults. A request that nobody answers is sent again with the same key, to whichever
-edge comes next; a user asserts only that it is answered in the end.
+Knows nothing of faults; a user asserts only that everything is answered in the end.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 
-import h11
-
+from tests.faults.asking import Asker
 from tests.faults.client import FOLLOW_SECONDS, Client
 from tests.faults.scene import Scene, Step
 from tests.support.history import History
-from tests.support.http_client import Answer, post
 from tests.support.processes import POLL_SECONDS
 
 CANCEL_SHARE = 0.2
@@ -53,17 +49,25 @@ class User:
     scene: Scene
     chance: random.Random
     client: Client
+    asker: Asker
     steps: Callable[[random.Random], list[Step]] = some_steps
     cancel_share: float = CANCEL_SHARE
-    posts: list[tuple[str, str]] = field(default_factory=list)
-    """``(idempotency key, turn id)`` of every answered POST."""
-    cancels: list[str] = field(default_factory=list)
-    """Turns whose cancel was answered 202."""
 
     @classmethod
     async def arrive(cls, scene: Scene, chance: random.Random) -> User:
         """Open a session at one of the edges."""
-        return cls(scene, random.Random(chance.random()), Client(await scene.session()))
+        return cls.of(scene, random.Random(chance.random()), await scene.session())
+
+    @classmethod
+    def of(cls, scene: Scene, chance: random.Random, session_id: str) -> User:
+        """Return a user of a session that is there, who has asked nothing yet."""
+        asker = Asker(
+            scene=scene,
+            session_id=session_id,
+            choose=lambda: chance.choice(scene.ports),
+            patience_seconds=FOLLOW_SECONDS,
+        )
+        return cls(scene, chance, Client(session_id), asker)
 
     async def work(self, over: asyncio.Event) -> None:
         """Ask until it is over; the last answer is watched to its end."""
@@ -72,43 +76,19 @@ class User:
 
     async def ask_and_watch(self) -> None:
         """Ask one thing, and watch its answer to the end or stop it on the way."""
-        key = f"{self.client.session_id[:12]}-turn-{len(self.posts) + 1}"
-        turn_id = await self._ask(key)
-        self.posts.append((key, turn_id))
+        turn_id = await self.asker.ask(self.steps(self.chance))
         following = asyncio.create_task(self._follow(turn_id))
         try:
             if self.chance.random() < self.cancel_share:
                 await pass_time(self.chance.random() * 2)
-                if (await self._send(f"/turns/{turn_id}/cancel", {})).status == 202:
-                    self.cancels.append(turn_id)
+                await self.asker.stop(turn_id)
             await following
         finally:
             following.cancel()
 
     async def history(self) -> History:
-        """Return all that is known of this user's session."""
-        return await self.scene.history(self.client, posts=self.posts, cancels=self.cancels)
-
-    async def _ask(self, key: str) -> str:
-        """Post until somebody answers; the key makes that safe."""
-        body = {"input": json.dumps(self.steps(self.chance)), "agent": "script"}
-        answer = await self._send("/turns", body, ("Idempotency-Key", key))
-        assert answer.status == 202, answer
-        return str(answer.json["turn_id"])
-
-    async def _send(self, path: str, body: object, *headers: tuple[str, str]) -> Answer:
-        target = f"/v1/sessions/{self.client.session_id}{path}"
-        deadline = monotonic() + FOLLOW_SECONDS
-        while monotonic() < deadline:
-            try:
-                answer = await post(self.chance.choice(self.scene.ports), target, body, *headers)
-            except (OSError, h11.RemoteProtocolError, TimeoutError):
-                continue
-            finally:
-                await asyncio.sleep(POLL_SECONDS)
-            if answer.status != 503:
-                return answer
-        raise AssertionError(f"nobody answers {path}")
+        """Return all that is known of this user's session, once the last answer was watched to its end."""
+        return await self.scene.history(self.client, over=True, **self.asker.answers)
 
     async def _follow(self, turn_id: str) -> None:
         await follow(self.scene, self.chance, self.client, lambda: self._has_seen_the_end(turn_id))

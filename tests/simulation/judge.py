@@ -191,16 +191,9 @@ class Judge:
             rows=self._rows,
             posts=self._posts,
             cancels=self._cancels,
+            over=True,
         )
-        found = [*self.violations, *self._starts_behind_a_stop(), *violations(history)]
-        newest = self.store.last_seq
-        for screen in self.screens:
-            last = screen.shown[-1].seq if screen.shown else 0
-            if last != newest:
-                found.append(
-                    Violation(Kind.LOST, f"{screen.log.name} ends at {last}, the log at {newest}")
-                )
-        return found
+        return [*self.violations, *self._starts_behind_a_stop(), *violations(history)]
 
 
 def _opens(event: Event, ref: AttemptRef) -> bool:

@@ -9,9 +9,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from edge.core.event import TERMINAL, TOOL_END, TOOL_START, TURN_START, Event
-from edge.core.log import Cancel
+from edge.core.event import SUSPENDED, TERMINAL, TOOL_END, TOOL_START, TURN_START, Event
+from edge.core.log import Cancel, Resolve
 from tests.support.history import LEDGER_TOOL, Found, History, Kind, key_of, turn_of
+
+PARKS = ("input_required", "client_tool")
+"""Why a turn may be suspended until somebody outside decides."""
 
 
 def tools_act_once(history: History) -> Iterator[Found]:
@@ -53,11 +56,22 @@ def posts_start_one_turn(history: History) -> Iterator[Found]:
 
 
 def turns_come_to_an_end(history: History) -> Iterator[Found]:
-    """P-EVT-1: whatever happens, an acknowledged turn has a terminal event in the end."""
-    ended = {turn_of(event) for event in history.events() if event.type in TERMINAL}
+    """P-EVT-1: an acknowledged turn has a terminal event in the end, unless it waits for somebody outside."""
+    newest = {turn_of(event): event for event in history.events()}
     for _, turn in history.posts if history.over else ():
-        if turn not in ended:
+        last = newest.get(turn)
+        if last is None or (last.type not in TERMINAL and not _waits(last, turn, history)):
             yield Kind.LOST, f"turn {turn} was acknowledged and never ended"
+
+
+def _waits(last: Event, turn: str, history: History) -> bool:
+    """Whether a turn was left by its runtime for a decision that nobody has made."""
+    told = [r for r in history.records if isinstance(r, Cancel | Resolve) and r.turn_id == turn]
+    if last.type != SUSPENDED or any(isinstance(record, Cancel) for record in told):
+        return False
+    body = json.loads(last.data)
+    decided = {record.call_id for record in told if isinstance(record, Resolve)}
+    return body["reason"] in PARKS and not decided.issuperset(body["pending_call_ids"])
 
 
 def cancels_hold(history: History) -> Iterator[Found]:

@@ -135,7 +135,8 @@ class History:
     """``(turn id, last slot)`` of every cancel that was answered with ``done``, that the turn had ended, and where
     the log ended when that answer had come."""
     over: bool = False
-    """Whether everything was waited for: every answered turn to its end, every settled client until it showed that."""
+    """Whether everything was waited for: every answered turn to its end, or until it waited for somebody outside,
+    and every settled client until it showed that."""
 
     def events(self) -> list[Event]:
         return [event for _, event in self.placed()]
