@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from quart import Response, request
 
-from edge.core.errors import Draining, SessionNotFound, ToolCallNotFound
+from edge.core.errors import SessionNotFound, ToolCallNotFound
 from edge.core.event import SUSPENDED, TOOL_START, Event
 from edge.core.recap import Recap
 from edge.ports import Listener
@@ -37,8 +37,6 @@ class AgUiRoutes:
     async def run(self, agent: str) -> Response:
         """Start the turn of a user's message, or go on with one that waited, and stream it."""
         uid = await self._caller()
-        if self._registry.draining:
-            raise Draining
         run = await self._read()
         if run.resume or (run.results and not run.message):
             return await self._stream(uid, run, await self._decide(uid, run))

@@ -226,6 +226,14 @@ def test_a_question_interrupts_the_run_and_the_answer_is_another_one() -> None:
     assert kinds(events)[-2:] == ["TOOL_CALL_RESULT", "RUN_FINISHED"]
 
 
+@pytest.mark.proves("P-AGUI-7", "P-AGUI-8")
+def test_no_run_ends_with_a_message_open() -> None:
+    log = start().token("m1", "Let me").tool("c1").suspend("input_required", "c1")
+    assert kinds(told(log))[-2:] == ["TEXT_MESSAGE_END", "RUN_FINISHED"]
+    log = start().reasoning("m1", "Hm").add("error", code="x", retryable=False)
+    assert kinds(told(log))[-3:] == ["REASONING_MESSAGE_END", "REASONING_END", "RUN_ERROR"]
+
+
 def test_a_question_says_what_its_answer_looks_like() -> None:
     schema = '{"type":"string"}'
     log = start().tool("c1").suspend("input_required", "c1", response_schema_json=schema)
@@ -277,6 +285,15 @@ def test_a_message_that_is_taken_back_leaves_its_calls() -> None:
     message = told(log)[-1]["messages"][-1]
     assert "content" not in message
     assert [call["id"] for call in message["toolCalls"]] == ["t1.c1"]
+
+
+def test_a_message_that_was_taken_back_can_be_said_again() -> None:
+    log = start().token("m1", "Lost").attempt(2).token("m1", "Found").message("m1", "Found")
+    assert kinds(told(log))[-3:] == [
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+    ]
 
 
 def test_an_attempt_that_lost_nothing_is_not_seen() -> None:
