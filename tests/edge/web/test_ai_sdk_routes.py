@@ -218,8 +218,9 @@ async def test_another_message_has_to_wait_until_the_turn_is_over(
     headers = [("Authorization", "ada"), ("Content-Type", "application/json")]
     async with exchange(edge.port, "POST", API, headers, body) as stream:
         await until(stream, b"Hel")
-        answer = await send(edge, said("More", "message-2"))
-        assert (answer.status, answer.code) == (409, "turn-in-progress")
+        for trigger in ("submit-message", "regenerate-message"):
+            answer = await send(edge, said("More", "message-2"), trigger=trigger)
+            assert (answer.status, answer.code) == (409, "turn-in-progress")
 
 
 @pytest.mark.proves("P-AI-3")
