@@ -16,7 +16,7 @@ from agent_runtime.agent import Agent, agent
 from agent_runtime.context import TurnContext
 from agent_runtime.demo.pace import reason_words, say_words, words_of
 from agent_runtime.demo.settings import DemoSettings
-from agent_runtime.errors import ToolFailed, ToolOutcomeUnknown
+from agent_runtime.errors import ToolFailed, ToolNotExecuted, ToolOutcomeUnknown
 from agent_runtime.tools import Tool
 
 MAX_COUNT = 50_000
@@ -85,6 +85,8 @@ async def _follow(turn: Turn, rule: Rule, match: re.Match[str]) -> None:
             f"The tool {failure.tool} was interrupted. It may or may not have done its work, "
             "so I did not run it again. Please check."
         )
+    except ToolNotExecuted as failure:
+        await turn.say(failure.user_message or f"Then {failure.tool} was not run.")
     except ToolFailed as failure:
         await turn.say(failure.user_message or f"The tool {failure.tool} failed: {failure.reason}.")
 

@@ -85,6 +85,15 @@ async def test_a_note_is_appended_once_and_a_reminder_needs_permission(tmp_path:
         assert json.loads(notes[1])["reminder"] == "call home"
 
 
+async def test_a_reminder_that_is_not_permitted_is_not_written(tmp_path: Path) -> None:
+    denial = decided("c1", outcome=pb.TOOL_OUTCOME_NOT_EXECUTED)
+    async with demo(tmp_path) as runtime:
+        turn = runtime.turn("remind me: call home").start()
+        await turn.run()
+        assert texts(await turn.resume(denial).run()) == ["Then remind_me was not run."]
+    assert not (tmp_path / "notes.jsonl").exists()
+
+
 async def test_the_assistant_shows_its_reasons_apart_from_its_answer(tmp_path: Path) -> None:
     async with demo(tmp_path) as runtime:
         events = await runtime.turn("explain 6 * 7").start().run()
