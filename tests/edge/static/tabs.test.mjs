@@ -107,6 +107,47 @@ test("a tab that missed something while it was frozen asks for all of it", async
   assert.equal(text(sleeper), "abcd");
 });
 
+/** Freeze the leading tab, and look at another until that leads, with a stream of its own. */
+async function depose(world, leader, other) {
+  leader.tab.frozen = true;
+  other.tab.sign("visible");
+  await world.pass(2_000);
+  const stream = (await world.take()).stream(PING);
+  leader.tab.frozen = false;
+  await settle();
+  return stream;
+}
+
+test("a tab that lost the lead waits for it like the others, and has it back when they go", async () => {
+  const { world, tabs } = await family(2);
+  const stream = await depose(world, ...tabs);
+  stream.send(start(1));
+  await settle();
+  tabs[1].session.close();
+  assert.equal((await world.take()).cursor, "1-1");
+  assert.deepEqual(leaders(tabs.slice(0, 1)), [true]);
+});
+
+test("however often the lead was taken, a tab that has closed never has it again", async () => {
+  const { world, tabs } = await family(2);
+  const [one, two] = tabs;
+  await depose(world, one, two);
+  await depose(world, two, one);
+  two.session.close();
+  one.session.close();
+  await settle();
+  await world.nothingAsked();
+  assert.equal(world.timers, 0);
+});
+
+test("a leading tab that is looked at asks nobody whether it leads", async () => {
+  const { world, tabs } = await family(2);
+  tabs[0].tab.sign("visible");
+  await world.pass(5_000);
+  await world.nothingAsked();
+  assert.deepEqual(leaders(tabs), [true, false]);
+});
+
 test("a leading tab that is frozen loses the lead to the first one that is looked at", async () => {
   const { world, tabs, stream } = await family(3);
   const [frozen, hidden, seen] = tabs;
