@@ -102,6 +102,8 @@ export interface Turn {
   readonly attempt: number;
   readonly agent?: string;
   readonly input?: readonly InputPart[];
+  /** What the client that sent the input calls it, if it has a name for it. */
+  readonly message_id?: string;
   readonly items: readonly Item[];
   /** `"cancelling"` is known from a snapshot only. */
   readonly state: "running" | "suspended" | "cancelling" | "finished";
