@@ -110,7 +110,7 @@ async def test_an_agent_may_say_why_its_turn_fails() -> None:
     )
 
 
-@pytest.mark.proves("P-RUN-1")
+@pytest.mark.proves("P-RUN-1", "P-RUN-12")
 async def test_silence_is_broken_by_heartbeats_that_repeat_the_last_index() -> None:
     go = asyncio.Event()
 

@@ -58,7 +58,7 @@ def test_a_runtime_may_be_silent_almost_as_long_as_allowed_each_time() -> None:
     assert run_virtual(main()) == ["token", "token", "done"]
 
 
-@pytest.mark.proves("T21")
+@pytest.mark.proves("T21", "P-RUN-12")
 def test_heartbeats_keep_a_silent_tool_alive() -> None:
     async def main() -> float:
         beats = [(10.0 * n, 0, pb.Heartbeat()) for n in range(1, 100)]
@@ -69,6 +69,7 @@ def test_heartbeats_keep_a_silent_tool_alive() -> None:
     assert run_virtual(main()) == 1000
 
 
+@pytest.mark.proves("P-RUN-12")
 def test_longer_silence_ends_the_attempt_when_it_is_over_and_not_later() -> None:
     async def main() -> None:
         stream = attempt((45, 1, text("m1", "a")), (1000, 2, finished()))
