@@ -15,6 +15,8 @@ import pytest
 from tests.architecture.source import ROOT
 from tests.support.node import find_node
 
+pytestmark = pytest.mark.timeout(120)  # the compiler takes its time on a busy machine
+
 LIBRARY = ROOT / "edge" / "static" / "unbroken"
 COMPILER = ROOT / "tests" / "clients" / "node_modules" / "typescript" / "bin" / "tsc"
 TYPES = (LIBRARY / "unbroken.d.ts").read_text("utf-8")

@@ -13,6 +13,8 @@ import pytest
 from tests.edge.static.histories import History
 from tests.support.node import find_node, run_tests
 
+pytestmark = pytest.mark.timeout(120)  # node starts slowly on a busy machine
+
 HERE = Path(__file__).parent
 
 
@@ -49,7 +51,6 @@ def test_all_tabs_of_a_session_share_one_stream() -> None:
     prove("tabs")
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.proves(
     "S17", "S19", "S25", "S31", "S32", "S34", "T32", "P-SSE-9", "P-SSE-11", "P-SSE-12"
 )
