@@ -7,6 +7,7 @@ of a run count as well.
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -32,6 +33,9 @@ def all_requirements() -> dict[str, str]:
 
 def proofs(tests: Path = TESTS) -> dict[str, list[str]]:
     """Return, for every id that a test names, the ``file:line`` of each mark."""
+    # Garbage that complains as it goes has a traceback printed, which parses; amid our own parsing Python 3.11
+    # calls that a SystemError. So it goes now.
+    gc.collect()
     found: dict[str, list[str]] = {}
     for path in sorted(tests.rglob("*.py")):
         for requirement_id, line in _marks(ast.parse(path.read_text())):
