@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
-from typing import NoReturn
 
 from quart import Request, Response
 
@@ -21,6 +20,7 @@ from edge.ports import Dialect, Encoder, MustReplay
 from edge.sessions.tail import Shown
 from edge.sessions.viewer import Viewer
 from edge.web.event_stream import bind_viewer, event_response
+from edge.web.guard import StreamCut
 
 _log = logging.getLogger(__name__)
 
@@ -83,13 +83,4 @@ async def _chunks(viewer: Viewer, teller: _Teller, dialect: Dialect) -> AsyncIte
     except Exception as error:  # noqa: BLE001  The boundary: here the response is half sent.
         _log.error("a stream failed", exc_info=error)
     if not teller.over:
-        await _cut()
-
-
-async def _cut() -> NoReturn:
-    """End the request without the last chunk. Hypercorn then closes the connection."""
-    task = asyncio.current_task()
-    assert task is not None
-    task.cancel()
-    await asyncio.Event().wait()
-    raise AssertionError("a cancelled task went on")
+        raise StreamCut
