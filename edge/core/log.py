@@ -152,3 +152,14 @@ class LogView:
     def next_epoch_starts(self) -> tuple[tuple[int, int], ...]:
         """Return what an ``Acquire`` at the next slot must say."""
         return (*self.epoch_starts, (self.epoch + 1, self.last_seq + 1))[-EPOCH_STARTS_KEPT:]
+
+    def next_cancel(self, turn_id: str, *, writer: str, expire_at_ms: int) -> Cancel:
+        """Return the record that asks a turn to stop, for the next slot."""
+        return Cancel(
+            slot=self.last_slot + 1,
+            epoch=self.epoch,
+            writer=writer,
+            last_seq=self.last_seq,
+            expire_at_ms=expire_at_ms,
+            turn_id=turn_id,
+        )

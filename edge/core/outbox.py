@@ -81,14 +81,7 @@ class Outbox:
 
     def cancel_record(self, turn_id: str, wall_ms: int) -> Cancel:
         """Pack a cancel for the next slot."""
-        return Cancel(
-            slot=self._view.last_slot + 1,
-            epoch=self._view.epoch,
-            writer=self._me,
-            last_seq=self._view.last_seq,
-            expire_at_ms=self._expiry(wall_ms),
-            turn_id=turn_id,
-        )
+        return self._view.next_cancel(turn_id, writer=self._me, expire_at_ms=self._expiry(wall_ms))
 
     def forget_frozen(self) -> None:
         """The frozen events are in the log."""

@@ -21,7 +21,7 @@ from edge.core.errors import (
     TurnNotFound,
 )
 from edge.core.event import Event
-from edge.core.log import AnyRecord, Cancel, Events, Resolve
+from edge.core.log import AnyRecord, Events, Resolve
 from edge.core.recap import Recap, recap_of
 from edge.core.requests import TurnRequest, TurnStarted
 from edge.core.session import cursor_at
@@ -179,14 +179,8 @@ async def _try_cancel(room: Room, turn_id: str) -> CancelAnswer | None:
     if turn is None or not current:
         raise TurnNotFound
     if not turn.cancelled:  # P-LOG-8: none is appended if one is there
-        view = room.session.view
-        record = Cancel(
-            slot=view.last_slot + 1,
-            epoch=view.epoch,
-            writer=room.services.writer,
-            last_seq=view.last_seq,
-            expire_at_ms=room.expiry_ms(),
-            turn_id=turn_id,
+        record = room.session.view.next_cancel(
+            turn_id, writer=room.services.writer, expire_at_ms=room.expiry_ms()
         )
         settled = await room.appender.commit([record], tries=TRIES)
         if settled.found:

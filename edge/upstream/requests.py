@@ -35,8 +35,6 @@ class RuntimeOptions:
     """Longest silence that the runtime is asked to leave."""
     idle_seconds: float = 60.0
     """Silence after which an attempt counts as dead; several heartbeats long."""
-    max_model_calls: int = 0
-    """Bound on a turn's model calls; 0 leaves it to the runtime."""
 
 
 def run_turn(call: AttemptCall, options: RuntimeOptions) -> pb.RunTurnRequest:
@@ -84,7 +82,6 @@ def _turn_options(options: RuntimeOptions) -> pb.TurnOptions:
         checkpoint_mode=CHECKPOINT_MODES[options.checkpoint_mode],
         hold_timeout=duration(options.hold_timeout_seconds),
         heartbeat_interval=duration(options.heartbeat_seconds),
-        max_model_calls=options.max_model_calls,
     )
 
 

@@ -36,7 +36,7 @@ async def test_attempt_1_runs_the_turn_with_its_input_and_options(
     runtime: ScriptedRuntime, target: str, counts: Counts
 ) -> None:
     runtime.play(emit(finished()))
-    options = RuntimeOptions(checkpoint_mode="suspend", max_model_calls=7, heartbeat_seconds=2.5)
+    options = RuntimeOptions(checkpoint_mode="suspend", heartbeat_seconds=2.5)
     client = GrpcRuntime(target, options, counts)
     said = [{"type": "text", "text": "Hi"}, {"type": "data", "data_json": "[1]"}]
     await anext(client.start(replace(CALL, input=said)))
@@ -48,7 +48,6 @@ async def test_attempt_1_runs_the_turn_with_its_input_and_options(
             checkpoint_mode=pb.CHECKPOINT_MODE_SUSPEND,
             hold_timeout=Duration(seconds=10),
             heartbeat_interval=Duration(seconds=2, nanos=500_000_000),
-            max_model_calls=7,
         ),
     )
     assert runtime.requests == [expected]
