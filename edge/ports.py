@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 from edge.core.errors import EdgeError, JournalUnavailable
 from edge.core.event import Draft, Event
 from edge.core.log import AnyRecord
-
-TurnHint = Literal["none", "running", "suspended", "finished"]
 
 
 class SlotTaken(EdgeError):
@@ -44,8 +42,6 @@ class Head:
     """Uid of the user who created the session."""
     epoch: int
     last_slot: int
-    turn_id: str
-    turn_state: TurnHint
     renewed_seconds_ago: float
     """Age of the newest renewal, by the store's own clock; infinite if there was none."""
     renewed_at_ms: int
@@ -60,8 +56,6 @@ class Renewal:
 
     epoch: int
     last_slot: int
-    turn_id: str
-    turn_state: TurnHint
     released: bool = False
     """The owner stopped on purpose: takers need not wait for the lease to run out."""
 

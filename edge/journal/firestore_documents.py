@@ -41,7 +41,7 @@ _ASCENDING = int(StructuredQuery.Direction.ASCENDING)
 
 _RESERVED = re.compile(r"__.*__", re.DOTALL)
 
-_HINTS = ("epoch", "last_slot", "turn_id", "turn_state", "expire_at")
+_HINTS = ("epoch", "last_slot", "expire_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Names:
 
 def head_creation(name: str, owner: str, expire_at_ms: int) -> Any:
     """Return the write that creates a head."""
-    hints = {"epoch": 0, "last_slot": 0, "turn_id": "", "turn_state": "none"}
+    hints = {"epoch": 0, "last_slot": 0}
     return _creation(name, {"owner": owner, **hints}, expire_at_ms)
 
 
@@ -160,8 +160,6 @@ def read_head(document: Any, now_ms: int) -> Head:
         owner=fields["owner"].string_value,
         epoch=epoch(document),
         last_slot=fields["last_slot"].integer_value,
-        turn_id=fields["turn_id"].string_value,
-        turn_state=fields["turn_state"].string_value,
         renewed_seconds_ago=age_seconds(now_ms, renewed_at_ms),
         renewed_at_ms=renewed_at_ms or 0,
         watched_seconds_ago=age_seconds(now_ms, _stamped(fields, "watched_at")),

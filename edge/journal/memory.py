@@ -20,7 +20,7 @@ from edge.journal.rules import (
 )
 from edge.ports import Clock, Head, Page, Renewal, SlotTaken, TurnEntry
 
-_NO_HINTS = Renewal(epoch=0, last_slot=0, turn_id="", turn_state="none")
+_NO_HINTS = Renewal(epoch=0, last_slot=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,6 @@ class MemoryJournal:
             owner=stored.owner,
             epoch=hints.epoch,
             last_slot=hints.last_slot,
-            turn_id=hints.turn_id,
-            turn_state=hints.turn_state,
             renewed_seconds_ago=age_seconds(now_ms, stored.renewed_at_ms),
             renewed_at_ms=stored.renewed_at_ms or 0,
             watched_seconds_ago=age_seconds(now_ms, stored.watched_at_ms),

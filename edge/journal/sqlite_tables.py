@@ -26,8 +26,7 @@ SCHEMA_VERSION = 1
 _SCHEMA = """
 CREATE TABLE sessions (
   session_id TEXT PRIMARY KEY, owner TEXT NOT NULL, epoch INTEGER NOT NULL DEFAULT 0,
-  last_slot INTEGER NOT NULL DEFAULT 0, turn_id TEXT NOT NULL DEFAULT '',
-  turn_state TEXT NOT NULL DEFAULT 'none', renewed_at_ms INTEGER, watched_at_ms INTEGER,
+  last_slot INTEGER NOT NULL DEFAULT 0, renewed_at_ms INTEGER, watched_at_ms INTEGER,
   expire_at_ms INTEGER NOT NULL) STRICT;
 CREATE TABLE log (
   session_id TEXT NOT NULL, slot INTEGER NOT NULL, epoch INTEGER NOT NULL, writer TEXT NOT NULL,
@@ -174,19 +173,17 @@ def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> TurnEntry | N
 def head(db: sqlite3.Connection, session_id: str, now_ms: int) -> Head | None:
     """Select a live head."""
     row = db.execute(
-        "SELECT owner, epoch, last_slot, turn_id, turn_state, renewed_at_ms, watched_at_ms"
+        "SELECT owner, epoch, last_slot, renewed_at_ms, watched_at_ms"
         " FROM sessions WHERE session_id = ? AND expire_at_ms > ?",
         (session_id, now_ms),
     ).fetchone()
     if row is None:
         return None
-    owner, epoch, last_slot, turn_id, turn_state, renewed_at_ms, watched_at_ms = row
+    owner, epoch, last_slot, renewed_at_ms, watched_at_ms = row
     return Head(
         owner=owner,
         epoch=epoch,
         last_slot=last_slot,
-        turn_id=turn_id,
-        turn_state=turn_state,
         renewed_seconds_ago=age_seconds(now_ms, renewed_at_ms),
         renewed_at_ms=renewed_at_ms or 0,
         watched_seconds_ago=age_seconds(now_ms, watched_at_ms),
@@ -198,16 +195,13 @@ def renew(
 ) -> None:
     """Update a live head of the same or an older epoch."""
     db.execute(
-        "UPDATE sessions SET epoch = :epoch, last_slot = :last_slot, turn_id = :turn_id,"
-        " turn_state = :turn_state, renewed_at_ms = :renewed_at_ms,"
+        "UPDATE sessions SET epoch = :epoch, last_slot = :last_slot, renewed_at_ms = :renewed_at_ms,"
         " expire_at_ms = max(expire_at_ms, :expire_at_ms)"
         " WHERE session_id = :session_id AND epoch <= :epoch AND expire_at_ms > :now_ms",
         {
             "session_id": session_id,
             "epoch": renewal.epoch,
             "last_slot": renewal.last_slot,
-            "turn_id": renewal.turn_id,
-            "turn_state": renewal.turn_state,
             "renewed_at_ms": None if renewal.released else now_ms,
             "expire_at_ms": expire_at_ms,
             "now_ms": now_ms,

@@ -22,7 +22,6 @@ from edge.core.errors import Fenced, JournalUnavailable, LogBroken
 from edge.core.event import TURN_START
 from edge.core.log import AnyRecord
 from edge.core.patience import Now
-from edge.core.turn import TurnState
 from edge.core.writer import Writer
 from edge.ports import (
     AppendRefused,
@@ -33,7 +32,6 @@ from edge.ports import (
     Page,
     Renewal,
     RuntimeEnded,
-    TurnHint,
 )
 from edge.sessions.appending import FOUND_LIMIT, Appender
 from edge.sessions.services import Services
@@ -47,13 +45,6 @@ TIMER_SECONDS = 0.5
 """Of a drain: by how much the writer's own timer may be late."""
 
 CancelAnswer = Literal["accepted", "done"]
-
-_HINTS: dict[TurnState, TurnHint] = {
-    TurnState.RUNNING: "running",
-    TurnState.BETWEEN: "running",
-    TurnState.PARKED: "suspended",
-    TurnState.FINISHED: "finished",
-}
 
 
 class Audience(Protocol):
@@ -256,9 +247,8 @@ class Driver:
             return None
 
     async def _renew(self, *, released: bool) -> None:
-        turn, view = self.writer.turn, self.writer.view
-        hint = _HINTS[turn.state]
-        renewal = Renewal(view.epoch, view.last_slot, turn.turn_id, hint, released)
+        view = self.writer.view
+        renewal = Renewal(view.epoch, view.last_slot, released)
         try:
             await self._services.journal.renew(self._session_id, renewal)
         except JournalUnavailable:

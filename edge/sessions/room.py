@@ -318,9 +318,8 @@ class Room:
         if not (self.retired or self.dead):
             self.drive(fresh=fresh)
             return
-        view, turn = self.session.view, self.session.turn
-        assert turn is not None
-        released = Renewal(view.epoch, view.last_slot, turn.turn_id, "running", released=True)
+        view = self.session.view
+        released = Renewal(view.epoch, view.last_slot, released=True)
         await self.services.journal.renew(self.session_id, released)
 
     def drive(self, *, fresh: bool) -> None:

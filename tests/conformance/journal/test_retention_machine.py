@@ -111,7 +111,7 @@ class RetentionMachine(RuleBasedStateMachine):
 
     def renews(self) -> None:
         """It makes the head last longer, unless it is gone already."""
-        renewal = Renewal(self.view.epoch, self.view.last_slot, "t1", "running")
+        renewal = Renewal(self.view.epoch, self.view.last_slot)
         self.do(self.journal.renew(SESSION, renewal))
         if self.head_until > self.clock.ms:
             self.head_until = max(self.head_until, self.clock.ms + HEAD_MS)

@@ -12,7 +12,7 @@ from edge.ports import Head, Journal, Renewal, SlotTaken
 from tests.support.journal_records import acquire
 from tests.support.journal_stores import Store
 
-RUNNING = Renewal(epoch=2, last_slot=7, turn_id="t1", turn_state="running")
+RUNNING = Renewal(epoch=2, last_slot=7)
 
 
 async def test_an_unknown_session_has_no_head(journal: Journal) -> None:
@@ -21,7 +21,7 @@ async def test_an_unknown_session_has_no_head(journal: Journal) -> None:
 
 async def test_a_new_session_has_an_owner_and_nothing_else(journal: Journal) -> None:
     await journal.create_session("s1", "uid-1")
-    assert await journal.head("s1") == Head("uid-1", 0, 0, "", "none", math.inf, 0, math.inf)
+    assert await journal.head("s1") == Head("uid-1", 0, 0, math.inf, 0, math.inf)
 
 
 async def test_a_session_is_never_created_again(journal: Journal) -> None:
@@ -41,7 +41,7 @@ async def test_a_renewal_stores_the_hints_and_the_time_and_leaves_the_owner(
     head = await journal.head("s1")
     assert head is not None
     unstamped = replace(head, renewed_seconds_ago=0, renewed_at_ms=0)
-    assert unstamped == Head("uid-1", 2, 7, "t1", "running", 0, 0, math.inf)
+    assert unstamped == Head("uid-1", 2, 7, 0, 0, math.inf)
     assert 0 <= head.renewed_seconds_ago < 60
 
 
@@ -62,19 +62,19 @@ async def test_a_renewal_has_a_stamp_that_stays_the_same_until_the_next_one(
 async def test_a_renewal_from_an_older_epoch_is_ignored(journal: Journal) -> None:
     await journal.create_session("s1", "uid-1")
     await journal.renew("s1", RUNNING)
-    await journal.renew("s1", Renewal(epoch=1, last_slot=99, turn_id="t0", turn_state="finished"))
+    await journal.renew("s1", Renewal(epoch=1, last_slot=99))
     head = await journal.head("s1")
     assert head is not None
-    assert (head.epoch, head.last_slot, head.turn_id, head.turn_state) == (2, 7, "t1", "running")
+    assert (head.epoch, head.last_slot) == (2, 7)
 
 
 async def test_a_released_lease_looks_as_if_nobody_had_ever_renewed_it(journal: Journal) -> None:
     await journal.create_session("s1", "uid-1")
     await journal.renew("s1", RUNNING)
-    await journal.renew("s1", replace(RUNNING, last_slot=8, turn_state="finished", released=True))
+    await journal.renew("s1", replace(RUNNING, last_slot=8, released=True))
     head = await journal.head("s1")
     assert head is not None
-    assert (head.last_slot, head.turn_state, head.renewed_seconds_ago) == (8, "finished", math.inf)
+    assert (head.last_slot, head.renewed_seconds_ago) == (8, math.inf)
 
 
 async def test_a_lease_that_was_released_can_be_renewed_again(journal: Journal) -> None:
@@ -93,7 +93,7 @@ async def test_watching_stores_the_time_and_no_other_hint(journal: Journal) -> N
     head = await journal.head("s1")
     assert head is not None
     assert head.watched_seconds_ago < 60
-    assert (head.owner, head.epoch, head.last_slot, head.turn_state) == ("uid-1", 2, 7, "running")
+    assert (head.owner, head.epoch, head.last_slot) == ("uid-1", 2, 7)
 
 
 async def test_a_missing_session_is_neither_renewed_nor_watched_into_being(

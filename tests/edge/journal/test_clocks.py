@@ -34,7 +34,7 @@ async def journal(
 
 async def test_ages_are_told_by_the_stores_clock(journal: Journal, clock: ManualClock) -> None:
     await journal.create_session("s1", "uid-1")
-    await journal.renew("s1", Renewal(1, 1, "t1", "running"))
+    await journal.renew("s1", Renewal(1, 1))
     clock.advance(seconds=4)
     await journal.watch("s1")
     clock.advance(seconds=2.5)
@@ -48,10 +48,10 @@ async def test_a_renewal_is_told_from_the_one_before_it_even_by_a_clock_that_wen
     journal: Journal, clock: ManualClock, hours: float
 ) -> None:
     await journal.create_session("s1", "uid-1")
-    await journal.renew("s1", Renewal(1, 1, "t1", "running"))
+    await journal.renew("s1", Renewal(1, 1))
     before = await journal.head("s1")
     clock.advance(hours=hours)
-    await journal.renew("s1", Renewal(1, 1, "t1", "running"))
+    await journal.renew("s1", Renewal(1, 1))
     after = await journal.head("s1")
     assert before is not None
     assert after is not None
@@ -89,7 +89,7 @@ async def test_a_head_outlives_its_log_by_72_hours_and_each_renewal_refreshes_it
 ) -> None:
     await journal.create_session("s1", "uid-1")
     clock.advance(hours=95)
-    await journal.renew("s1", Renewal(1, 1, "t1", "running"))
+    await journal.renew("s1", Renewal(1, 1))
     clock.advance(hours=95)
     assert await journal.head("s1") is not None
     clock.advance(hours=1)

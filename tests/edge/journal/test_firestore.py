@@ -110,7 +110,7 @@ async def test_an_existing_document_takes_the_slot(nowhere: FirestoreStore) -> N
         lambda journal: journal.read("s1", 0, 10),
         lambda journal: journal.locate("s1", 1),
         lambda journal: journal.turn("s1", "t1"),
-        lambda journal: journal.renew("s1", Renewal(1, 1, "t1", "running")),
+        lambda journal: journal.renew("s1", Renewal(1, 1)),
         lambda journal: journal.watch("s1"),
         lambda journal: journal.create_session("s1", "uid-1"),
         lambda journal: journal.append("s1", *ONE),
@@ -159,7 +159,7 @@ async def test_a_journal_for_production_needs_no_network_to_be_made() -> None:
 
 def test_a_renewal_never_touches_the_owner_and_never_shortens_a_life() -> None:
     head = head_creation(Names("projects/p/databases/d").head("s1"), "uid-1", 9_000).update
-    write = head_renewal(head, Renewal(3, 9, "t1", "running"), 5_000)
+    write = head_renewal(head, Renewal(3, 9), 5_000)
     assert "owner" not in write.update_mask.field_paths
     assert "owner" not in write.update.fields
     assert write.update.fields["expire_at"].timestamp_value.ToMilliseconds() == 9_000

@@ -25,7 +25,7 @@ def stored_fields() -> set[tuple[str, str]]:
     """Every ``(collection, field)`` that some write stores."""
     head = NAMES.head("s1")
     creation = head_creation(head, "uid-1", 1)
-    renewal = head_renewal(creation.update, Renewal(1, 1, "t1", "running"), 1)
+    renewal = head_renewal(creation.update, Renewal(1, 1), 1)
     turn = turn_creation(NAMES.turn("s1", "t1"), TurnEntry("t1", "h", 1), 1)
     kinds = (acquire(1), events(1, 1), cancel(1), resolve(1))
     records = [record_creation(NAMES.record("s1", 1), record) for record in kinds]

@@ -144,7 +144,7 @@ async def test_a_renewal_that_lost_a_race_is_tried_again(firestore: FirestoreSto
             await other.watch("s1")
 
     calls = Calls(watch_first)
-    await firestore.open_with(calls).renew("s1", Renewal(1, 4, "t1", "running"))
+    await firestore.open_with(calls).renew("s1", Renewal(1, 4))
     assert calls.counts == {"Commit": 2}
     head = await other.head("s1")
     assert head is not None
@@ -160,10 +160,10 @@ async def test_a_renewal_that_lost_to_a_new_owner_is_dropped(firestore: Firestor
 
     async def take_over_first(name: str) -> None:
         if name == "Commit" and next(races, False):
-            await new_owner.renew("s1", Renewal(2, 9, "t1", "running"))
+            await new_owner.renew("s1", Renewal(2, 9))
 
     old_owner = firestore.open_with(Calls(take_over_first))
-    await old_owner.renew("s1", Renewal(1, 4, "t1", "running"))
+    await old_owner.renew("s1", Renewal(1, 4))
     head = await new_owner.head("s1")
     assert head is not None
     assert (head.epoch, head.last_slot) == (2, 9)
@@ -178,7 +178,7 @@ async def test_a_head_that_never_rests_is_given_up_without_an_error(
     async def watch_first(name: str) -> None:
         await other.watch("s1")
 
-    await firestore.open_with(Calls(watch_first)).renew("s1", Renewal(1, 4, "t1", "running"))
+    await firestore.open_with(Calls(watch_first)).renew("s1", Renewal(1, 4))
     head = await other.head("s1")
     assert head is not None
     assert head.last_slot == 0

@@ -181,7 +181,7 @@ def test_a_page_left_open_over_a_restore_from_a_backup_ends_with_what_was_restor
         await restored.create_session(session_id, UID)
         for record in log[:kept_records]:
             await restored.append(session_id, [record])
-        await restored.renew(session_id, Renewal(1, 1, "", "running", released=True))
+        await restored.renew(session_id, Renewal(1, 1, released=True))
         place = edge(restored, edges.runtime_b, seed=3)
         await client.watch_to_end(place, session_id=session_id)
         assert client.view == await log_events(restored, session_id)
