@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from edge.core.cursor import START, Cursor
 from tests.browser.site import Cue, Site
@@ -21,6 +21,12 @@ WATCH = """() => {
   new MutationObserver(look).observe(document.getElementById("transcript"), { childList: true, subtree: true });
 }"""
 """Keeps what the person's own words looked like after every change."""
+
+
+async def lose_answer(route: Route) -> None:
+    """Let a request reach the server, and its answer nobody."""
+    await route.fetch()
+    await route.abort()
 
 
 @pytest.mark.proves("S16")
@@ -91,5 +97,23 @@ async def test_a_connection_that_breaks_while_a_turn_starts_loses_none_of_its_me
     await site.opened(2)
     assert set(await page.evaluate("seen")) == {"Are you there?"}
     await site.posted(site.cuts + 1)
+    assert len(set(site.keys)) == 1
+    assert len(site.runtime.requests) == 1
+
+
+@pytest.mark.proves("S44")
+async def test_a_message_whose_answer_was_lost_is_sent_again_after_a_reload_as_the_same_turn(
+    site: Site, page: Page
+) -> None:
+    site.runtime.play(emit(completed("m1", "Here I am"), finished()))
+    await page.goto(site.url())
+    await page.route("**/turns", lose_answer)
+    await say(page, "Are you there?")
+    await site.posted(1)
+    await page.reload()
+    await site.posted(len(site.keys) + 1)  # by the page that was loaded again
+    await page.unroute_all(behavior="wait")
+    await expect(answers(page)).to_have_text(["Here I am"])
+    await expect(questions(page)).to_have_text(["Are you there?"])
     assert len(set(site.keys)) == 1
     assert len(site.runtime.requests) == 1
