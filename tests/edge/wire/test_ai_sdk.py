@@ -13,6 +13,7 @@ from edge.core.event import Event
 from edge.core.recap import Recap
 from edge.ports import MustReplay
 from edge.wire.ai_sdk import V6, V7, Major, TurnEncoder
+from edge.wire.native import EVENT_TYPES
 from tests.edge.wire.turns import Log, start
 
 BOTH = pytest.mark.parametrize("major", [V6, V7], ids=["v6", "v7"])
@@ -307,3 +308,8 @@ def test_a_suspension_that_nobody_has_to_answer_is_not_shown(reason: str) -> Non
 def test_another_turn_of_the_session_is_not_told() -> None:
     log = start().add("done", outcome="completed").start_turn("t2").token("m1", "Other")
     assert kinds(log) == ["start", "finish"]
+
+
+def test_every_type_of_event_has_its_meaning() -> None:
+    encoder = TurnEncoder(recap_of(start().events), 0, major=V7)
+    assert encoder._handlers.keys() == EVENT_TYPES
