@@ -6,13 +6,17 @@ turn again, and what it came to is known beforehand.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge.core.cursor import Cursor
-from edge.core.event import TURN_START, Event
+from edge.core.event import SUSPENDED, TURN_START, Event
 from edge.core.session import Session, cursor_at
 from edge.core.turn import TurnState
+
+PARKING = frozenset({"input_required", "client_tool"})
+"""Reasons of a ``suspended`` that a person or a browser ends; the edge itself goes on from every other one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,11 @@ class Recap:
     finished: bool
     waiting: tuple[str, ...]
     """Calls that wait for a person or a browser to decide them."""
+
+    @property
+    def suspension(self) -> Event | None:
+        """The newest event at which the turn waited for a person or a browser, even if it has gone on since."""
+        return next(filter(_parks, reversed(self.events)), None)
 
 
 def recap_of(session: Session, turn_id: str = "") -> Recap | None:
@@ -46,6 +55,10 @@ def recap_of(session: Session, turn_id: str = "") -> Recap | None:
         finished=newest.finished or not current,
         waiting=tuple(c for c in newest.pending if c not in newest.decisions) if parked else (),
     )
+
+
+def _parks(event: Event) -> bool:
+    return event.type == SUSPENDED and json.loads(event.data)["reason"] in PARKING
 
 
 def _events_of(history: Sequence[Event], turn_id: str) -> tuple[Event, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from quart import Response, request
 
 from edge.core.errors import SessionNotFound, ToolCallNotFound
-from edge.core.event import SUSPENDED, TOOL_START, Event
+from edge.core.event import TOOL_START
 from edge.core.recap import Recap
 from edge.ports import Listener
 from edge.web import headers
@@ -23,7 +23,6 @@ from edge.web.parts import Parts
 from edge.web.session_routes import json_response
 
 VERSION = "1.0"
-_PARKING = ("input_required", "client_tool")
 
 
 class AgUiRoutes:
@@ -82,8 +81,7 @@ class AgUiRoutes:
     async def _decide(self, uid: str, run: RunInput) -> Listener:
         """Bring the answers to the calls that wait, and return where the turn goes on."""
         recap = await self._registry.recap(uid, run.thread_id)
-        suspension = _suspension(recap)
-        if recap is None or suspension is None:
+        if recap is None or (suspension := recap.suspension) is None:
             raise ToolCallNotFound
         pending = json.loads(suspension.data)["pending_call_ids"]
         asked = {self._format.name(recap.turn_id, call_id): call_id for call_id in pending}
@@ -116,13 +114,6 @@ def _listener(run: RunInput, after_seq: int | None = None) -> Listener:
         after_seq=after_seq,
         answered=frozenset(run.results),
     )
-
-
-def _suspension(recap: Recap | None) -> Event | None:
-    """Return the newest event at which the turn waited for somebody."""
-    events = recap.events if recap else ()
-    parked = (e for e in reversed(events) if e.type == SUSPENDED)
-    return next((e for e in parked if json.loads(e.data)["reason"] in _PARKING), None)
 
 
 def _answers(run: RunInput, asked: Mapping[str, str]) -> Mapping[str, Answer]:

@@ -12,7 +12,6 @@ import json
 from quart import Response, request
 
 from edge.core.errors import SessionExpired, SessionNotFound, ToolCallNotFound
-from edge.core.event import SUSPENDED
 from edge.core.recap import Recap
 from edge.web import headers
 from edge.web.ai_sdk_bodies import ChatRequest, decisions, read_chat, turn_request
@@ -85,8 +84,7 @@ class AiSdkRoutes:
     async def _decide(self, uid: str, chat: ChatRequest) -> tuple[Recap, int]:
         """Bring the decisions to the calls that wait, and return where the turn goes on."""
         recap = await self._recap(uid, chat.chat_id)
-        suspension = next((e for e in reversed(recap.events) if e.type == SUSPENDED), None)
-        if suspension is None:
+        if (suspension := recap.suspension) is None:
             raise ToolCallNotFound
         pending = json.loads(suspension.data)["pending_call_ids"]
         made = decisions(chat, pending)

@@ -19,6 +19,7 @@ from typing import Any
 
 from edge.core import event as types
 from edge.core.event import Event
+from edge.core.recap import PARKING
 from edge.wire import ag_ui_events as ag
 from edge.wire.ag_ui_events import AgUiEvent, Kind
 from edge.wire.ag_ui_thread import Thread
@@ -26,7 +27,6 @@ from edge.wire.loose_json import parse_loosely
 
 Body = Mapping[str, Any]
 
-_PARKING = ("input_required", "client_tool")
 _LIMITED = "The agent reached a limit."
 _FAILED = "The agent failed."
 
@@ -103,7 +103,7 @@ class AgUiFold:
 
     def _run(self, event: Event, body: Body) -> Iterator[AgUiEvent]:
         """Open a run if none is, which can be anywhere: the start of a log may have expired."""
-        if event.type == types.SUSPENDED and body["reason"] not in _PARKING:
+        if event.type == types.SUSPENDED and body["reason"] not in PARKING:
             return
         if not self.run_open:
             yield from self._open_run(event, body)

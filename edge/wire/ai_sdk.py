@@ -20,7 +20,7 @@ from typing import Any
 
 from edge.core import event as types
 from edge.core.event import Event
-from edge.core.recap import Recap
+from edge.core.recap import PARKING, Recap
 from edge.ports import Dialect, MustReplay
 from edge.wire import ai_sdk_chunks as ui
 from edge.wire.ai_sdk_chunks import Chunk
@@ -33,8 +33,6 @@ DIALECT = Dialect(
 )
 
 Body = Mapping[str, Any]
-
-_PARKING = ("input_required", "client_tool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +198,7 @@ class TurnEncoder:
 
     def _suspended(self, event: Event, body: Body) -> Iterator[Chunk]:
         """The client's turn: its request ends here, and its next one brings what was decided."""
-        if body["reason"] not in _PARKING:
+        if body["reason"] not in PARKING:
             return
         yield ui.data("suspended", ui.without_turn(body), transient=True)
         if body["reason"] == "input_required":

@@ -57,6 +57,7 @@ def test_only_what_a_person_or_a_page_must_decide_is_waiting(
     recap = recap_of(log.session())
     assert recap is not None
     assert recap.waiting == waiting
+    assert (recap.suspension is not None) is bool(waiting)
 
 
 def test_a_decided_call_does_not_wait_and_no_call_does_when_the_turn_goes_on() -> None:
@@ -69,7 +70,9 @@ def test_a_decided_call_does_not_wait_and_no_call_does_when_the_turn_goes_on() -
     assert recap is not None
     assert recap.waiting == ("c2",)
     log.resolve("c2")
-    log.write(start(2), tool_end("c1"))
+    log.write(start(2), tool_end("c1"), suspended("draining"))
     recap = recap_of(log.session())
     assert recap is not None
     assert recap.waiting == ()
+    assert recap.suspension is not None
+    assert recap.suspension.seq == 4

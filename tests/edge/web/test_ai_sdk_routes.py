@@ -333,9 +333,9 @@ async def test_decisions_let_a_turn_go_on_from_where_it_waited(
 ) -> None:
     asked = suspended(pb.SUSPEND_REASON_INPUT_REQUIRED, "c1", "c2")
     runtime.play(emit(tool_started("c1", gated=False), tool_started("c2", gated=False), asked))
-    runtime.play(
-        emit(tool_finished("c1"), tool_finished("c2"), completed("m1", "Paid"), finished())
-    )
+    moved = suspended(pb.SUSPEND_REASON_DRAINING)
+    runtime.play(emit(tool_finished("c1"), tool_finished("c2"), moved))
+    runtime.play(emit(completed("m1", "Paid"), finished()))
     assert chunks(await send(edge, said()))[-1]["finishReason"] == "tool-calls"
     half = await send(edge, said(), decided(approval("c1", True)))
     assert (half.status, half.code) == (404, "tool-call-not-found")
@@ -349,7 +349,7 @@ async def test_decisions_let_a_turn_go_on_from_where_it_waited(
     assert spoken((await send(edge, said(), both)).body) == spoken(rest.body)
     other = await send(edge, said(), decided(approval("c1", False), approval("c2", False)))
     assert (other.status, other.code) == (409, "tool-call-settled")
-    assert len(runtime.requests) == 2
+    assert len(runtime.requests) == 3
 
 
 @pytest.mark.proves("P-AI-10", "P-AI-8")
