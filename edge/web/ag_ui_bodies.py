@@ -7,7 +7,6 @@ messages of a tool at the end bring what calls waited for. Everything else repea
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -16,7 +15,7 @@ from typing import Any
 from edge.core.requests import TurnRequest
 from edge.web.problems import FieldError, Refused
 from edge.web.shapes import read_decision, read_turn
-from edge.web.strict_json import strict
+from edge.web.strict_json import parse_json, strict
 
 _Object = Mapping[str, Any]
 
@@ -113,14 +112,19 @@ def _resumed(value: object) -> tuple[str, Answer]:
 
 
 def _result(message: _Object) -> Answer:
-    """Return what a tool of the page has said. Its content is text, and most often JSON."""
+    """Return what a tool of the page has said. Its content is text, and most often JSON.
+
+    What no one reads alike is taken for plain text: a long number is an id, and must keep its digits.
+    """
     error = message.get("error")
     if isinstance(error, str) and error.strip():
         return Answer(failure=error)
     content = message.get("content")
+    if not isinstance(content, str):
+        return Answer(content)
     try:
-        return Answer(json.loads(content)) if isinstance(content, str) else Answer(content)
-    except (ValueError, RecursionError):
+        return Answer(parse_json(content.encode("utf-8", "surrogatepass")))
+    except Refused:
         return Answer(content)
 
 

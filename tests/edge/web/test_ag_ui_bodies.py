@@ -85,6 +85,15 @@ def test_answers_are_entries_of_resume_and_the_messages_of_tools_at_the_end() ->
 
 @pytest.mark.proves("P-AGUI-10")
 @pytest.mark.parametrize(
+    "content", ["words", "NaN", "1e999", "12345678901234567890", '{"a":1,"a":2}', "[" * 100_000]
+)
+def test_content_that_is_no_strict_json_is_a_result_as_text(content: str) -> None:
+    [answer] = read_run(body(tool("t1.c1", content))).results.values()
+    assert json.loads(json.loads(decision(answer, "client"))["result_json"]) == content
+
+
+@pytest.mark.proves("P-AGUI-10")
+@pytest.mark.parametrize(
     ("answer", "executor", "expected"),
     [
         (Answer({"approved": True}), "runtime", {"execute": True}),
