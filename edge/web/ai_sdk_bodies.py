@@ -9,17 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from edge.core.event import compact_json
 from edge.core.requests import TurnRequest
-from edge.web.problems import FieldError, Refused
+from edge.web.chat_shapes import Object, approval, read_id, read_object, refused
 from edge.web.shapes import read_decision, read_turn
 from edge.web.strict_json import strict
 
-_Object = Mapping[str, Any]
-
-MAX_ID_CHARS = 255
 _OPTIONS = ("agent", "on_disconnect", "pacing")
 
 
@@ -32,9 +28,9 @@ class ChatRequest:
     message_id: str
     again: bool
     """The user wants another answer to a message that may have been answered."""
-    parts: Sequence[_Object]
+    parts: Sequence[Object]
     """Of the last message, as the client keeps them."""
-    options: _Object
+    options: Object
     """Of the turn; a page adds them to the body."""
 
 
@@ -44,23 +40,23 @@ def read_chat(body: object) -> ChatRequest:
     Raises:
         Refused: ``invalid-body``; so do all functions here, or ``invalid-json`` for what no one reads alike.
     """
-    chat = _object(body, "")
+    chat = read_object(body, "")
     messages = chat.get("messages")
     if not isinstance(messages, list) or not messages:
-        raise _refused("/messages", "must be a list that is not empty")
-    last = _object(messages[-1], "/messages/-")
+        raise refused("/messages", "must be a list that is not empty")
+    last = read_object(messages[-1], "/messages/-")
     parts = last.get("parts")
     if not isinstance(parts, list):
-        raise _refused("/messages/-/parts", "must be a list")
+        raise refused("/messages/-/parts", "must be a list")
     role = last.get("role")
     if role not in ("user", "assistant"):
-        raise _refused("/messages/-/role", "must be one of: user, assistant")
+        raise refused("/messages/-/role", "must be one of: user, assistant")
     return ChatRequest(
-        chat_id=_text(chat, "id", ""),
+        chat_id=read_id(chat, "id", ""),
         from_user=role == "user",
-        message_id=_text(last, "id", "/messages/-"),
+        message_id=read_id(last, "id", "/messages/-"),
         again=chat.get("trigger") == "regenerate-message",
-        parts=[_object(part, "/messages/-/parts/-") for part in parts],
+        parts=[read_object(part, "/messages/-/parts/-") for part in parts],
         options={name: chat[name] for name in _OPTIONS if chat.get(name) is not None},
     )
 
@@ -88,13 +84,12 @@ def decisions(chat: ChatRequest, waiting: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
-def _decision(part: _Object) -> _Object | None:
+def _decision(part: Object) -> Object | None:
     match part.get("state"):
         case "approval-responded":
-            approval = part.get("approval")
-            answer = approval if isinstance(approval, dict) else {}
-            approved, reason = answer.get("approved"), answer.get("reason")
-            return {"approve": approved} | ({"reason": reason} if reason and not approved else {})
+            answer = part.get("approval")
+            said = answer if isinstance(answer, dict) else {}
+            return approval(said.get("approved"), said.get("reason"))
         case "output-available":
             return {"result": part.get("output")}
         case "output-error":
@@ -102,7 +97,7 @@ def _decision(part: _Object) -> _Object | None:
     return None
 
 
-def _inputs(parts: Sequence[_Object]) -> Iterator[_Object]:
+def _inputs(parts: Sequence[Object]) -> Iterator[Object]:
     """Yield a user's parts as a turn takes them; it refuses what it does not know."""
     for part in parts:
         kind = str(part.get("type"))
@@ -114,20 +109,3 @@ def _inputs(parts: Sequence[_Object]) -> Iterator[_Object]:
             yield {"type": "data", "data_json": compact_json(strict(part.get("data")))}
         elif kind != "text" or part.get("text") != "" or len(parts) == 1:
             yield {"type": kind, "text": part.get("text")}
-
-
-def _object(value: object, pointer: str) -> _Object:
-    if not isinstance(value, dict):
-        raise _refused(pointer, "must be an object")
-    return value
-
-
-def _text(members: _Object, name: str, pointer: str) -> str:
-    value = members.get(name)
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_ID_CHARS or "\0" in value:
-        raise _refused(f"{pointer}/{name}", f"must be a string of 1 to {MAX_ID_CHARS} characters")
-    return value
-
-
-def _refused(pointer: str, detail: str) -> Refused:
-    return Refused("invalid-body", errors=[FieldError(pointer, detail)])
