@@ -102,9 +102,7 @@ class AgUiRoutes:
         return stream_encoded(request, viewer, self._format.encoder(listener), self._format.dialect)
 
     async def _caller(self) -> str:
-        headers.check_request(request)
-        authorization = request.headers.getlist("Authorization")
-        return (await self._parts.authenticator.authenticate(authorization)).uid
+        return await headers.read_caller(request, self._parts.authenticator)
 
 
 def _listener(run: RunInput, after_seq: int | None = None) -> Listener:

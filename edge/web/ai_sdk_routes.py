@@ -108,9 +108,7 @@ class AiSdkRoutes:
         return stream_encoded(request, viewer, encoder, self._format.dialect)
 
     async def _caller(self) -> str:
-        headers.check_request(request)
-        authorization = request.headers.getlist("Authorization")
-        return (await self._parts.authenticator.authenticate(authorization)).uid
+        return await headers.read_caller(request, self._parts.authenticator)
 
 
 def _asked(recap: Recap) -> str:

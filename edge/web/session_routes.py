@@ -88,9 +88,7 @@ class SessionRoutes:
         return json_response({"state": "accepted"}, 202)
 
     async def _caller(self) -> str:
-        headers.check_request(request)
-        authorization = request.headers.getlist("Authorization")
-        return (await self._parts.authenticator.authenticate(authorization)).uid
+        return await headers.read_caller(request, self._parts.authenticator)
 
     async def _writer(self) -> str:
         """Return the caller of a write, which a draining instance leaves to the next one."""
