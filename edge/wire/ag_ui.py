@@ -162,9 +162,9 @@ class AgUiFold:
 
     def _settle(self, shown: _Shown, whole: str, body: Body) -> Iterator[AgUiEvent]:
         self._under_way.pop(shown.message_id, None)
-        tail = whole.removeprefix(shown.text)
-        if len(tail) + len(shown.text) == len(whole):
-            if tail:
+        sent = shown.text
+        if whole.startswith(sent):
+            if tail := whole[len(sent) :]:
                 yield from self._open(shown, body)
                 yield ag.message_content(shown.kind, shown.message_id, tail)
             yield from _end(shown)

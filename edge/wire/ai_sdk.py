@@ -172,12 +172,10 @@ class TurnEncoder:
         call_id = body["call_id"]
         self._calls.add(call_id)
         # A call that is the page's own is handed to it, unless it has an outcome by now.
-        ours = body["executor"] != "client"
+        ours, settled = body["executor"] != "client", call_id in self._known.ended
         if not self._in_step:
             yield from self._next_step()
-        yield from self._say(
-            event, ui.tool_call(body, ours=ours, settled=call_id in self._known.ended)
-        )
+        yield from self._say(event, [ui.tool_call(body, ours=ours, settled=settled)])
 
     def _tool_progress(self, event: Event, body: Body) -> Iterator[Chunk]:
         if body["call_id"] in self._calls:

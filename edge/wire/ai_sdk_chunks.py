@@ -76,8 +76,8 @@ def other_part(part: Mapping[str, Any]) -> Iterator[Chunk]:
             yield data("part", parse_loosely(part["data_json"]))
 
 
-def tool_call(body: Mapping[str, Any], *, ours: bool, settled: bool) -> Iterator[Chunk]:
-    """Yield a call that is under way.
+def tool_call(body: Mapping[str, Any], *, ours: bool, settled: bool) -> Chunk:
+    """Return a call that is under way.
 
     ``ours``: a tool that the page need not know. A call marked as executed elsewhere is not offered to the
     page, neither to run it nor to send the conversation again.
@@ -92,7 +92,7 @@ def tool_call(body: Mapping[str, Any], *, ours: bool, settled: bool) -> Iterator
         chunk["dynamic"] = True
     if ours or settled:
         chunk["providerExecuted"] = True
-    yield chunk
+    return chunk
 
 
 def tool_progress(body: Mapping[str, Any]) -> Iterator[Chunk]:
