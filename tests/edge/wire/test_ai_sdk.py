@@ -261,6 +261,16 @@ def test_a_message_that_says_something_else_in_the_end_replaces_what_was_streame
         assert (words[-1:] or [""])[0] == says
 
 
+@pytest.mark.proves("P-AI-7", "P-EVT-2")
+def test_reasoning_that_was_lost_is_not_appended_to_a_part_that_is_closed() -> None:
+    log = start().reasoning("m1", "H").token("m1", "Yes").message("m1", "Yes", reasoning="Hm")
+    assert kinds(log)[kinds(log).index("reset-step") + 1 :][:3] == [
+        "reasoning-start", "reasoning-delta", "reasoning-end",
+    ]  # fmt: skip
+    with pytest.raises(MustReplay):
+        told(log, V6)
+
+
 def test_a_message_that_was_cut_short_in_the_log_keeps_what_was_streamed() -> None:
     log = start().token("m1", "Hello").message("m1", "Hel", "incomplete", truncated="yes")
     assert "reset-step" not in kinds(log)
@@ -280,7 +290,8 @@ def test_a_turn_that_waits_for_a_person_asks_and_ends_its_stream() -> None:
 def test_a_turn_that_has_waited_is_replayed_past_its_wait() -> None:
     log = start().tool("c1").suspend("input_required", "c1").attempt(2)
     log.tool_end("c1", "succeeded").message("m1", "Paid").add("done", outcome="completed")
-    assert kinds(log, known=99).count("finish") == 1
+    finishes = [c for c in chunks(told(log, known=99)) if c["type"] == "finish"]
+    assert [chunk["finishReason"] for chunk in finishes] == ["stop"]
     assert kinds(log, known=99)[-1] == "finish"
 
 
