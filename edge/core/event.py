@@ -1,10 +1,9 @@
 """Events: the immutable entries of a session's log, and how the edge must treat each type.
 
 Knows nothing of protobuf or SSE framing. ``data`` is opaque ASCII JSON text made once, so that a
-replayed frame equals the live frame byte for byte; only ``edge.upstream`` reads it back.
-
-The edge reads the envelope, not the letter: ``type``, ``subject`` and ``structural`` are all that a
-decision may look at.
+replayed frame equals the live frame byte for byte. Showing an event looks at its envelope alone: ``type``,
+``subject`` and ``structural``. What a turn is at (``edge.core.turn``) and what it is in the words of other
+makers' kits (``edge.wire``) is read from the structural ones.
 """
 
 from __future__ import annotations
@@ -29,6 +28,8 @@ ERROR = "error"
 
 DELTAS = frozenset({TOKEN, REASONING})
 TERMINAL = frozenset({DONE, ERROR})
+PARKING = frozenset({"input_required", "client_tool"})
+"""Reasons of a ``suspended`` that a person or a browser ends; the edge itself goes on from every other one."""
 
 
 @dataclass(frozen=True, slots=True)

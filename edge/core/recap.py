@@ -11,12 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge.core.cursor import Cursor
-from edge.core.event import SUSPENDED, TURN_START, Event
+from edge.core.event import PARKING, SUSPENDED, TURN_START, Event
 from edge.core.session import Session, cursor_at
 from edge.core.turn import TurnState
-
-PARKING = frozenset({"input_required", "client_tool"})
-"""Reasons of a ``suspended`` that a person or a browser ends; the edge itself goes on from every other one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from edge.core import drafts
 from edge.core.event import (
     DELTAS,
     MESSAGE,
+    PARKING,
     SUSPENDED,
     TERMINAL,
     TOOL_END,
@@ -139,7 +140,7 @@ class Turn:
     def _suspend(self, event: Event | Draft) -> None:
         body = json.loads(event.data)
         self.pending = tuple(body["pending_call_ids"])
-        parked = body["reason"] in ("input_required", "client_tool")
+        parked = body["reason"] in PARKING
         self.state = TurnState.PARKED if parked else TurnState.BETWEEN
 
     def resolutions(self) -> tuple[tuple[str, str], ...]:

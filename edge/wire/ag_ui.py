@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edge.core import event as types
-from edge.core.event import Event
-from edge.core.recap import PARKING
+from edge.core.event import PARKING, Event
 from edge.wire import ag_ui_events as ag
 from edge.wire.ag_ui_events import AgUiEvent, Kind
 from edge.wire.ag_ui_thread import Thread

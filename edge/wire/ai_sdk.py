@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edge.core import event as types
-from edge.core.event import Event
-from edge.core.recap import PARKING, Recap
+from edge.core.event import PARKING, Event
+from edge.core.recap import Recap
 from edge.ports import Dialect, MustReplay
 from edge.wire import ai_sdk_chunks as ui
 from edge.wire.ai_sdk_chunks import Chunk
