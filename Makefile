@@ -14,6 +14,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCKS := $(addprefix requirements/,base.txt build.txt dev.txt)
 STAMP := $(VENV)/.stamp
 CLIENTS := tests/clients/node_modules/.stamp
+# What looks for faults by the thousand, at a fraction of the size that a release runs.
+CAMPAIGNS := tests/campaigns tests/simulation
 
 PROTO := proto/unbroken/v1/agent_runtime.proto
 GEN := proto/gen
@@ -21,7 +23,7 @@ PROTOC_OUT := $(addsuffix =$(GEN),--python_out --grpc_python_out --mypy_out --my
 
 export PORT
 .DELETE_ON_ERROR:
-.PHONY: help run lab setup setup-run test test-js test-realtime lint format gen check-gen lock check-deploy \
+.PHONY: help run lab setup setup-run test test-js test-realtime test-campaigns lint format gen check-gen lock check-deploy \
   sim kill pause roll outage network clocks leaks crash-points mutants reliability \
   bench clean check-python
 
@@ -45,7 +47,10 @@ test-js: setup $(CLIENTS)  ## Run the part of `make test` whose subject is JavaS
 	$(BIN)/python -m pytest tests/edge/static tests/clients $(ARGS)
 
 test-realtime: setup $(CLIENTS)  ## Run the tests that wait for real time, kill processes and cut connections.
-	$(BIN)/python -m pytest -m realtime $(ARGS)
+	$(BIN)/python -m pytest -m realtime $(addprefix --ignore=,$(CAMPAIGNS)) $(ARGS)
+
+test-campaigns: setup  ## Run the campaigns and the simulation at a small size: what `make reliability` runs for hours.
+	$(BIN)/python -m pytest -m realtime $(CAMPAIGNS) $(ARGS)
 
 lint: setup  ## Check style, types, import directions, contract and Dockerfile.
 	$(BIN)/ruff check
