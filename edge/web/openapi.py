@@ -44,6 +44,9 @@ def _header(name: str, pattern: str, description: str, *, required: bool = False
 _SESSION = _path("session_id", "^[A-Za-z0-9_-]{16,64}$")
 _TURN = _path("turn_id", "^[A-Za-z0-9_-]{1,64}$")
 _CALL = _path("call_id", "^[A-Za-z0-9_.:-]{1,128}$")
+_CHAT = _path("chat_id", "^[A-Za-z0-9_-]{16,64}$")
+_THREAD = _path("thread_id", "^[A-Za-z0-9_-]{16,64}$")
+_AGENT = _path("agent", "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
 _CURSOR_PATTERN = "^(0|[1-9][0-9]{0,8})-(0|[1-9][0-9]{0,11})$"
 _CURSOR: _Object = {"type": "string", "pattern": _CURSOR_PATTERN}
 _KEY = _header(
@@ -128,6 +131,30 @@ _SCHEMAS: _Object = {
         ]
     },
     "State": _object("state", state=_string("accepted", "cancelling", "done")),
+    # What kits post is theirs to shape; only what is read of it is said here.
+    "Chat": {
+        "type": "object",
+        "required": ["id", "messages"],
+        "properties": {"id": _string(), "messages": {"type": "array", "minItems": 1}},
+        "description": "What the AI SDK's DefaultChatTransport sends.",
+    },
+    "RunAgentInput": {
+        "type": "object",
+        "required": ["threadId", "runId"],
+        "properties": {
+            "threadId": _string(),
+            "runId": _string(),
+            "messages": {"type": "array"},
+            "resume": {"type": "array"},
+        },
+        "description": "AG-UI's RunAgentInput.",
+    },
+    "Agents": {
+        "type": "object",
+        "required": ["version", "agents"],
+        "properties": {"version": _string(), "agents": {"type": "object"}},
+    },
+    "Stopped": _object("stopped", stopped={"type": "boolean"}),
     "Health": _object("status", status=_string("ok", "ready")),
     "Problem": {
         "type": "object",
@@ -157,8 +184,72 @@ def _call(
     return call
 
 
+_KIT_STREAM: _Object = {
+    "description": "The kit's own events. A connection that is cut was no end.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+}
+_STOP = {
+    "200": _answer("It had ended already.", "State"),
+    "202": _answer("It is being stopped.", "State"),
+}
+_NOTHING_IF_ANY = _body("Nothing", required=False)
 _UNTIL = _query("until", _string("turn_end", "follow"), "When the stream ends; default turn_end.")
 _CURSOR_QUERY = _query("last_event_id", _CURSOR, "As the header, for a browser's first connect.")
+
+
+def _ai_sdk(major: str) -> _Object:
+    """Return the calls of one major of the AI SDK."""
+    api = f"/v1/ai-sdk/{major}"
+    return {
+        api: {
+            "post": _call(
+                "Start a turn as useChat does, or bring decisions to one that waits, and stream it",
+                answers={"200": _KIT_STREAM},
+                body=_body("Chat"),
+            )
+        },
+        f"{api}/{{chat_id}}/stream": {
+            "get": _call(
+                "Stream the chat's newest turn from its start",
+                _CHAT,
+                answers={"200": _KIT_STREAM, "204": _answer("There is none.")},
+            )
+        },
+        f"{api}/{{chat_id}}/stop": {
+            "post": _call("Stop the chat's newest turn", _CHAT, answers=_STOP, body=_NOTHING_IF_ANY)
+        },
+    }
+
+
+_AG_UI: _Object = {
+    "/v1/ag-ui/info": {
+        "get": _call("Name the agents", answers={"200": _answer("The agents.", "Agents")})
+    },
+    "/v1/ag-ui/agent/{agent}/run": {
+        "post": _call(
+            "Start a run, or answer one that waits, and stream it",
+            _AGENT,
+            answers={"200": _KIT_STREAM},
+            body=_body("RunAgentInput"),
+        )
+    },
+    "/v1/ag-ui/agent/{agent}/connect": {
+        "post": _call(
+            "Stream the whole thread anew, then live to the end of an open run",
+            _AGENT,
+            answers={"200": _KIT_STREAM},
+            body=_body("RunAgentInput"),
+        )
+    },
+    "/v1/ag-ui/agent/{agent}/stop/{thread_id}": {
+        "post": _call(
+            "Stop the thread's run",
+            _AGENT,
+            _THREAD,
+            answers={"200": _answer("Whether there was one to stop.", "Stopped")},
+        )
+    },
+}
 
 _PATHS: _Object = {
     "/v1/sessions": {
@@ -199,11 +290,8 @@ _PATHS: _Object = {
             "Stop a turn; once answered, no further tool call of it can start",
             _SESSION,
             _TURN,
-            answers={
-                "200": _answer("It had ended already.", "State"),
-                "202": _answer("It is being stopped.", "State"),
-            },
-            body=_body("Nothing", required=False),
+            answers=_STOP,
+            body=_NOTHING_IF_ANY,
         )
     },
     "/v1/sessions/{session_id}/turns/{turn_id}/tool-calls/{call_id}": {
@@ -216,6 +304,9 @@ _PATHS: _Object = {
             body=_body("Decision"),
         )
     },
+    **_ai_sdk("v6"),
+    **_ai_sdk("v7"),
+    **_AG_UI,
     "/healthz": {"get": _call("Is the process alive", answers={"200": _answer("Yes.", "Health")})},
     "/readyz": {"get": _call("Can it serve", answers={"200": _answer("Yes.", "Health")})},
 }
