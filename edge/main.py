@@ -42,6 +42,9 @@ from edge.web.parts import Framing, Parts, ThreadFormat, TurnFormat
 from edge.web.server import listen, serve_http, url_of
 from edge.wire import ag_ui, ag_ui_stream, ai_sdk, native
 
+NATIVE = Framing(
+    native.CONTENT_TYPE, native.control_frame, ping=native.PING, ping_event=native.PING_EVENT
+)
 AI_SDK = {
     "v6": TurnFormat(ai_sdk.DIALECT, ai_sdk.encoder(ai_sdk.V6)),
     "v7": TurnFormat(ai_sdk.DIALECT, ai_sdk.encoder(ai_sdk.V7)),
@@ -88,7 +91,7 @@ async def serve(config: Config, stop: asyncio.Event, ready: Callable[[str], None
                 registry=registry,
                 authenticator=authenticator,
                 telemetry=metrics,
-                framing=Framing(native.CONTENT_TYPE, native.control_frame, native.PING),
+                framing=NATIVE,
                 ai_sdk=AI_SDK,
                 ag_ui=AG_UI,
                 reconnect=lambda reason: decide_reconnect(reason, chance),

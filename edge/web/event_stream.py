@@ -27,10 +27,10 @@ from edge.web.parts import Framing, Parts
 _log = logging.getLogger(__name__)
 
 
-def stream_viewer(request: Request, viewer: Viewer, parts: Parts) -> Response:
-    """Return the response that shows everything that ``viewer`` sees."""
+def stream_viewer(request: Request, viewer: Viewer, parts: Parts, ping: bytes) -> Response:
+    """Return the response that shows everything that ``viewer`` sees, and ``ping`` when that is nothing."""
     bind_viewer(request, viewer)
-    response = event_response(_chunks(viewer, parts), parts.framing.content_type)
+    response = event_response(_chunks(viewer, parts, ping), parts.framing.content_type)
     # Mercure's rule: a position other than the one asked for means loss or rewind, and a client
     # that reads headers knows it before the first byte.
     response.headers["Last-Event-ID"] = str(viewer.start)
@@ -49,13 +49,12 @@ def send_away(reconnect: Reconnect, framing: Framing) -> Response:
     return event_response(framing.ping + framing.control(reconnect), framing.content_type)
 
 
-async def _chunks(viewer: Viewer, parts: Parts) -> AsyncIterator[bytes]:
-    framing = parts.framing
+async def _chunks(viewer: Viewer, parts: Parts, ping: bytes) -> AsyncIterator[bytes]:
     # The first byte goes out before there is anything to say, so that headers arrive at once.
-    yield framing.ping
+    yield ping
     try:
         while (items := await viewer.next()) is not None:
-            yield _join(items, framing) or framing.ping
+            yield _join(items, parts.framing) or ping
             if viewer.lags:
                 # Hypercorn keeps quiet about a client that left and accepts every further chunk
                 # without suspending. Without this a replay would never learn of it, nor any other task.
@@ -67,7 +66,7 @@ async def _chunks(viewer: Viewer, parts: Parts) -> AsyncIterator[bytes]:
         _log.error("a stream failed", exc_info=error)
     # Not an ``error``, which would end the turn in the reader's eyes: the turn is as it was. A
     # tidy end is safe, because to every client it means "come back with your last id".
-    yield framing.control(parts.reconnect("busy"))
+    yield parts.framing.control(parts.reconnect("busy"))
 
 
 def _join(items: Sequence[Shown | Control], framing: Framing) -> bytes:

@@ -97,6 +97,17 @@ def read_until(request: Request) -> Until:
             raise Refused("invalid-query")
 
 
+def wants_ping_events(request: Request) -> bool:
+    """Return whether the stream's pings shall be events instead of comments. Raises ``Refused``."""
+    match _single(request.args, "pings"):
+        case None | "comment":
+            return False
+        case "event":
+            return True
+        case _:
+            raise Refused("invalid-query")
+
+
 def accepts_stream(request: Request) -> bool:
     """Whether an event stream is an answer that the caller takes."""
     if "Accept" not in request.headers:

@@ -194,6 +194,7 @@ _STOP = {
 }
 _NOTHING_IF_ANY = _body("Nothing", required=False)
 _UNTIL = _query("until", _string("turn_end", "follow"), "When the stream ends; default turn_end.")
+_PINGS = _query("pings", _string("comment", "event"), "What a ping is; default comment.")
 _CURSOR_QUERY = _query("last_event_id", _CURSOR, "As the header, for a browser's first connect.")
 
 
@@ -282,6 +283,7 @@ _PATHS: _Object = {
             _LAST_EVENT_ID,
             _CURSOR_QUERY,
             _UNTIL,
+            _PINGS,
             answers={"200": _STREAM, "204": _answer("Nothing is left to say: do not reconnect.")},
         )
     },

@@ -21,6 +21,8 @@ class Framing:
     content_type: str
     control: Callable[[Control], bytes]
     ping: bytes
+    ping_event: bytes
+    """A ping for clients that see events alone."""
 
 
 @dataclass(frozen=True, slots=True)

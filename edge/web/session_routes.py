@@ -9,10 +9,10 @@ from __future__ import annotations
 from quart import Response, request
 
 from edge.core.control import ReconnectReason
-from edge.core.cursor import START, Cursor
+from edge.core.cursor import START
 from edge.core.errors import Draining, JournalUnavailable, Overloaded
 from edge.core.event import compact_json
-from edge.core.requests import TurnStarted, Until
+from edge.core.requests import TurnStarted
 from edge.web import headers, shapes
 from edge.web.bodies import read_json, read_json_if_any
 from edge.web.event_stream import send_away, stream_viewer
@@ -60,17 +60,21 @@ class SessionRoutes:
         uid = await self._caller()
         headers.check_ids(session_id)
         cursor, until = headers.read_cursor(request), headers.read_until(request)
+        framing = self._parts.framing
+        ping = framing.ping_event if headers.wants_ping_events(request) else framing.ping
         if not headers.accepts_stream(request):
             raise Refused("not-acceptable")
         if self._registry.draining:
             return self._send_away("rolling")
         try:
-            stream = await self._stream(uid, session_id, cursor, until)
+            viewer = await self._registry.attach(uid, session_id, cursor, until)
         except Draining:
             return self._send_away("rolling")
         except (Overloaded, JournalUnavailable):
             return self._send_away("busy")
-        return Response(status=204) if stream is None else stream
+        if viewer is None:
+            return Response(status=204)
+        return stream_viewer(request, viewer, self._parts, ping)
 
     async def cancel(self, session_id: str, turn_id: str) -> Response:
         uid = await self._writer()
@@ -100,17 +104,11 @@ class SessionRoutes:
     async def _stream_turn(self, uid: str, session_id: str, started: TurnStarted) -> Response:
         """Return the turn as JSON, or as the stream of it that the caller asked for."""
         if headers.prefers_stream(request):
-            stream = await self._stream(uid, session_id, started.cursor, "turn_end")
-            if stream is not None:
-                return stream
+            viewer = await self._registry.attach(uid, session_id, started.cursor, "turn_end")
+            if viewer is not None:
+                return stream_viewer(request, viewer, self._parts, self._parts.framing.ping)
         turn = {"turn_id": started.turn_id, "cursor": str(started.cursor)}
         return json_response({"session_id": session_id, **turn}, 202)
-
-    async def _stream(
-        self, uid: str, session_id: str, cursor: Cursor | None, until: Until
-    ) -> Response | None:
-        viewer = await self._registry.attach(uid, session_id, cursor, until)
-        return None if viewer is None else stream_viewer(request, viewer, self._parts)
 
     def _send_away(self, reason: ReconnectReason) -> Response:
         return send_away(self._parts.reconnect(reason), self._parts.framing)

@@ -21,6 +21,8 @@ from edge.core.event import Event, compact_json
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
 
 PING = b": ping\n"
+PING_EVENT = b"event: ping\ndata: {}\n\n"
+"""Without an id, so that it leaves the browser's last one alone."""
 
 EVENT_TYPES = frozenset(
     {

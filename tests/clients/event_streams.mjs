@@ -8,6 +8,7 @@ import { EventSourceParserStream } from "eventsource-parser/stream";
 const TYPES = [
   "turn_start", "token", "reasoning", "message", "tool_start", "tool_progress", "tool_end", "state",
   "notice", "suspended", "custom", "done", "error", "rewind", "reset", "caught_up", "status", "reconnect",
+  "ping",
 ];
 const { reader, url } = JSON.parse(process.argv[2]);
 const told = { events: [], opens: 0, hasEnded: false };

@@ -35,7 +35,7 @@ from tests.support.tcp_proxy import TcpProxy, tcp_proxy
 pytestmark = pytest.mark.realtime
 
 READERS = ("eventsource", "fetch-event-source", "eventsource-parser")
-CONTROLS = ("rewind", "reset", "caught_up", "status", "reconnect")
+CONTROLS = ("rewind", "reset", "caught_up", "status", "reconnect", "ping")
 
 
 def wait_for(signal: asyncio.Event) -> Step:
@@ -89,7 +89,7 @@ def data_of(state: State, type_: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def scene(
-    runtime: ScriptedRuntime, readers: Sequence[str] = READERS, **settings: Any
+    runtime: ScriptedRuntime, readers: Sequence[str] = READERS, query: str = "", **settings: Any
 ) -> AsyncIterator[Scene]:
     async with (
         live_edge(runtime, **settings) as edge,
@@ -98,7 +98,7 @@ async def scene(
     ):
         session_id = await edge.session()
         turn_id = str((await edge.turn(session_id)).json["turn_id"])
-        url = f"http://127.0.0.1:{network.port}/v1/sessions/{session_id}/events"
+        url = f"http://127.0.0.1:{network.port}/v1/sessions/{session_id}/events{query}"
         scripts = [node_script("event_streams.mjs", {"reader": r, "url": url}) for r in readers]
         opened = [await stack.enter_async_context(script) for script in scripts]
         yield Scene(edge, network, opened, session_id, turn_id)
@@ -156,6 +156,18 @@ async def test_a_reader_comes_back_after_an_end_on_purpose() -> None:
     async with scene(runtime, stream_life_seconds=0.5) as on:
         await on.until_all_have("reconnect")
         await on.until(lambda said: said["opens"] >= 2)
+        go.set()
+        await on.check()
+
+
+@pytest.mark.proves("P-SSE-20", "T52")
+async def test_a_reader_that_asks_for_it_hears_that_a_silent_stream_lives() -> None:
+    go, runtime = asyncio.Event(), ScriptedRuntime()
+    runtime.play(emit(text("m1", "One ")), wait_for(go), emit(completed("m1", "One"), finished()))
+    async with scene(runtime, query="?pings=event", ping_seconds=0.1) as on:
+        await on.until_all_have("token")
+        await on.until(lambda said: [e["type"] for e in said["events"][-2:]] == ["ping", "ping"])
+        on.network.cut()
         go.set()
         await on.check()
 

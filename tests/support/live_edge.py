@@ -30,7 +30,9 @@ from edge.wire import native
 from tests.support.http_client import PATIENCE_SECONDS, Answer, Exchange, exchange, post
 from tests.support.scripted_runtime import ScriptedRuntime
 
-FRAMING = Framing(native.CONTENT_TYPE, native.control_frame, native.PING)
+FRAMING = Framing(
+    native.CONTENT_TYPE, native.control_frame, ping=native.PING, ping_event=native.PING_EVENT
+)
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 

@@ -86,6 +86,7 @@ class Case(NamedTuple):
         Case("GET", EVENTS, [("Authorization", "Bearer a")] * 2, 400, "duplicate-header"),
         Case("GET", f"{EVENTS}?until=later", [], 400, "invalid-query"),
         Case("GET", f"{EVENTS}?until=follow&until=follow", [], 400, "invalid-query"),
+        Case("GET", f"{EVENTS}?pings=none", [], 400, "invalid-query"),
         Case("GET", f"{EVENTS}?last_event_id=1-2&lastEventId=1-3", [], 400, "invalid-query"),
         Case("GET", f"{EVENTS}?access_token=hunter2", [], 400, "credentials-in-url"),
         Case("GET", f"{EVENTS}?Token=hunter2", [], 400, "credentials-in-url"),

@@ -13,7 +13,7 @@ from edge.core.cursor import Cursor
 from edge.core.errors import Draining, JournalUnavailable, Overloaded
 from edge.sessions.tail import Shown
 from edge.web.app import build_app
-from edge.wire.native import PING
+from edge.wire.native import PING, PING_EVENT
 from tests.edge.web.scripted_registry import SESSION, ScriptedRegistry, ScriptedViewer, shown
 from tests.support.http_client import PATIENCE_SECONDS, Exchange, exchange
 from tests.support.live_edge import parts_for, served
@@ -61,6 +61,14 @@ async def test_an_empty_batch_is_a_ping() -> None:
     registry = watching(ScriptedViewer([[], []]))
     async with served(registry) as port, exchange(port, "GET", EVENTS, SSE) as stream:
         assert await stream.body() == PING * 3
+
+
+@pytest.mark.proves("T52", "P-SSE-20")
+async def test_pings_are_events_for_whoever_asks() -> None:
+    registry = watching(ScriptedViewer([[], [shown(1)], []]))
+    target = f"{EVENTS}?pings=event"
+    async with served(registry) as port, exchange(port, "GET", target, SSE) as stream:
+        assert await stream.body() == PING_EVENT * 2 + shown(1).frame + PING_EVENT
 
 
 async def test_nothing_left_to_say_is_204() -> None:

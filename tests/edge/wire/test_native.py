@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from edge.core.control import CaughtUp, Reconnect, Reset, Rewind, Status
 from edge.core.cursor import Cursor
 from edge.core.event import Event, compact_json
-from edge.wire.native import EVENT_TYPES, PING, control_frame, event_frame
+from edge.wire.native import EVENT_TYPES, PING, PING_EVENT, control_frame, event_frame
 from tests.support.sse import EventStreamParser, parse
 
 HOSTILE = [
@@ -119,3 +119,12 @@ def test_a_ping_is_a_comment_that_no_client_takes_for_a_message() -> None:
     assert parser.feed(PING * 3) == []
     assert parser.comments == [" ping"] * 3
     assert not PING.endswith(b"\n\n")
+
+
+@pytest.mark.proves("T52")
+def test_a_ping_event_is_heard_and_leaves_the_last_id_as_it_was() -> None:
+    heard = parse(event_frame(token("{}")) + PING_EVENT)
+    assert [(m.type, m.json, m.last_event_id) for m in heard] == [
+        ("token", {}, "2-57"),
+        ("ping", {}, "2-57"),
+    ]
