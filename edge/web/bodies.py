@@ -11,7 +11,7 @@ from typing import cast
 
 from quart import Request
 
-from edge.web.guard import BODY, BoundedBody
+from edge.web.guard import INCOMING, Incoming
 from edge.web.problems import Refused
 from edge.web.strict_json import parse_json
 
@@ -48,11 +48,11 @@ async def read_json_if_any(request: Request) -> object:
 
 
 async def _read(request: Request) -> bytes:
-    bounded = cast("dict[str, BoundedBody]", request.scope)[BODY]
-    if (request.content_length or 0) > bounded.limit_bytes:
+    incoming = cast("dict[str, Incoming]", request.scope)[INCOMING]
+    if (request.content_length or 0) > incoming.limit_bytes:
         raise Refused("body-too-large")  # before it is read
     body = await request.get_data(as_text=False, cache=True, parse_form_data=False)
-    if bounded.too_large:
+    if incoming.too_large:
         raise Refused("body-too-large")
     return body
 

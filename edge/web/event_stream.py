@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from edge.core.control import Control, Reconnect
 from edge.core.errors import EdgeError
 from edge.sessions.tail import Shown
 from edge.sessions.viewer import Viewer
-from edge.web.guard import EXITS
+from edge.web.guard import EXITS, INCOMING, Incoming
 from edge.web.parts import Framing, Parts
 
 _log = logging.getLogger(__name__)
@@ -39,9 +39,11 @@ def stream_viewer(request: Request, viewer: Viewer, parts: Parts, ping: bytes) -
 
 def bind_viewer(request: Request, viewer: Viewer) -> None:
     """Let the viewer and the request end together, whichever ends first."""
-    exits = cast("dict[str, ExitStack]", request.scope)[EXITS]
+    scope = cast("dict[str, Any]", request.scope)
+    exits: ExitStack = scope[EXITS]
     exits.callback(viewer.close)
-    viewer.on_stall = _end_request(viewer)
+    incoming: Incoming = scope[INCOMING]
+    viewer.on_stall = incoming.give_up
 
 
 def send_away(reconnect: Reconnect, framing: Framing) -> Response:
@@ -82,19 +84,3 @@ def event_response(body: AsyncIterator[bytes] | bytes, content_type: str) -> Res
     response.headers["Cache-Control"] = "no-store, no-transform"
     response.headers["X-Accel-Buffering"] = "no"
     return response
-
-
-def _end_request(viewer: Viewer) -> Callable[[], None]:
-    """Return what ends the current request, even one that is stuck in a send.
-
-    The bytes that the kernel still holds for the client are given up by the socket's own
-    TCP_USER_TIMEOUT (``edge.web.server``), because Hypercorn has no way to reach the transport.
-    """
-    task: asyncio.Task[Any] | None = asyncio.current_task()
-    assert task is not None
-
-    def end() -> None:
-        viewer.close()
-        task.cancel()
-
-    return end

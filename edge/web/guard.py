@@ -6,6 +6,7 @@ sizes, WebSocket, host and origin; and the end of the request, which only this l
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -26,8 +27,8 @@ CHAT_PATHS = (b"/v1/ai-sdk/", b"/v1/ag-ui/")
 
 EXITS = "edge.exits"
 """Key of the ASGI scope under which an ``ExitStack`` keeps what must run when the request is over."""
-BODY = "edge.body"
-"""Key of the ASGI scope under which the request's ``BoundedBody`` is found."""
+INCOMING = "edge.incoming"
+"""Key of the ASGI scope under which the request's ``Incoming`` is found."""
 
 
 class StreamCut(Exception):
@@ -50,11 +51,11 @@ class Guard:
             prefix = "websocket.http" if scope["type"] == "websocket" else "http"
             await _answer(problem_of(refused), prefix, send)
             return
-        body = scope[BODY] = BoundedBody(receive, _limit_bytes(scope["raw_path"]))
+        incoming = scope[INCOMING] = Incoming(receive, _limit_bytes(scope["raw_path"]))
         with ExitStack() as exits:
             scope[EXITS] = exits
             try:
-                await self._app(scope, body, send)
+                await self._app(scope, incoming, send)
             except* StreamCut:  # some releases of Quart raise it in a group
                 pass  # Hypercorn closes a connection whose response was left unfinished
 
@@ -83,21 +84,24 @@ class Guard:
         return None
 
 
-class BoundedBody:
-    """Hands the body on up to its limit, and drops the rest; ``too_large`` tells.
+class Incoming:
+    """What the application hears of its client: the body up to its limit, and that the client has gone.
 
-    Some releases of Quart look at the size only when the whole body has been gathered in memory.
+    Of a longer body the rest is dropped, and ``too_large`` tells: some releases of Quart look at the size
+    only when the whole body has been gathered in memory.
     """
 
     def __init__(self, receive: Receive, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
+        self.too_large = False
         self._receive = receive
         self._size_bytes = 0
-        self.too_large = False
+        self._given_up = False
+        self._waiting: asyncio.Future[Mapping[str, Any]] | None = None
 
     async def __call__(self) -> Mapping[str, Any]:
         while True:
-            message = await self._receive()
+            message = await self._next()
             if message["type"] != "http.request":
                 return message
             if self.too_large:
@@ -107,6 +111,25 @@ class BoundedBody:
                 return message
             self.too_large = True
             return {"type": "http.request", "body": b"", "more_body": False}
+
+    def give_up(self) -> None:
+        """Say that the client has gone: it has stopped reading.
+
+        That ends a response that is stuck in a send, in every release of Quart, and with it the connection.
+        To cancel the response's own task does so in some of them only.
+        """
+        self._given_up = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def _next(self) -> Mapping[str, Any]:
+        self._waiting = asyncio.ensure_future(self._receive())
+        try:
+            return await self._waiting
+        except asyncio.CancelledError:
+            if not self._given_up:
+                raise
+            return {"type": "http.disconnect"}
 
 
 def _limit_bytes(path: bytes) -> int:

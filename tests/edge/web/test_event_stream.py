@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
+import h11
 import pytest
 
 from edge.core.control import CaughtUp, Control, Rewind
@@ -139,6 +140,16 @@ async def test_a_client_that_stops_reading_can_be_closed_while_a_send_is_stuck()
             viewer.on_stall()
             await closed(viewer)
         assert viewer.taken < 200
+
+
+@pytest.mark.proves("T04")
+async def test_a_stalled_connection_ends_even_if_its_client_reads_again() -> None:
+    viewer = ScriptedViewer([[shown(1, data='"' + "x" * 60_000 + '"')]], endless=True)
+    async with served(watching(viewer)) as port, exchange(port, "GET", EVENTS, SSE) as stream:
+        await _stuck(viewer)
+        viewer.on_stall()
+        with pytest.raises(h11.RemoteProtocolError):
+            await stream.body()
 
 
 async def _stuck(viewer: ScriptedViewer) -> None:
