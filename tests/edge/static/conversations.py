@@ -247,7 +247,8 @@ def _calls(told: Told, pending: list[str]) -> Iterator[tuple[int, list[Any]]]:
         outcome = next((b["outcome"] for _, k, b in mine if k == TOOL_END), None)
         progress = [b["message"] for _, k, b in mine if k == TOOL_PROGRESS and not outcome]
         newest = progress[-1] if progress else None
-        yield mine[0][0], [call_id, name, outcome, newest, call_id in pending]
+        asked = call_id in pending and not outcome
+        yield mine[0][0], [call_id, name, outcome, newest, asked]
 
 
 def _notices(told: Told) -> Iterator[tuple[int, list[Any]]]:
