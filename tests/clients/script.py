@@ -49,10 +49,10 @@ class NodeScript:
 
 
 @asynccontextmanager
-async def node_script(name: str, options: object) -> AsyncIterator[NodeScript]:
-    """Run a script of this folder with ``options`` as its one argument."""
+async def node_script(name: str, options: object, package: str = "ai") -> AsyncIterator[NodeScript]:
+    """Run a script of this folder with ``options`` as its one argument, if ``package`` is installed."""
     process = await asyncio.create_subprocess_exec(
-        find_package("ai"),
+        find_package(package),
         name,
         json.dumps(options),
         cwd=FOLDER,
