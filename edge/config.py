@@ -22,8 +22,15 @@ STOP_SECONDS = 10.0
 STOP_MARGIN_SECONDS = 2.5
 """Of those, what is kept for closing connections and clients after the drain."""
 
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+"""What this machine is called in a URL and in ``Host``."""
+
 _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 _TARGET = re.compile(r"[A-Za-z0-9._\-\[\]:/]+:[0-9]{1,5}", re.ASCII)
+# Without a user's name: what is secret has no place in an address.
+_URL = re.compile(
+    r"(https?)://([A-Za-z0-9.\-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/[!-~]*)?", re.ASCII
+)
 
 
 class ConfigError(ValueError):
@@ -51,6 +58,15 @@ class FirestoreChoice:
     emulator_host: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class TokenIssuer:
+    """Let in whoever brings a token of this issuer for this audience, signed with one of its keys."""
+
+    issuer: str
+    audience: str
+    jwks_url: str
+
+
 JournalChoice = SqliteChoice | MemoryChoice | FirestoreChoice
 
 
@@ -62,6 +78,7 @@ class Config:
     port: int = 8080  # PORT; 0 takes a free one
     production: bool = False  # EDGE_ENV=production, or K_SERVICE is set (Cloud Run)
     journal: JournalChoice = SqliteChoice(Path("var/unbroken.sqlite3"))  # EDGE_JOURNAL
+    tokens: TokenIssuer | None = None  # EDGE_AUTH_*; without them everybody is let in
     runtime_target: str = "127.0.0.1:50051"  # EDGE_RUNTIME_TARGET
     checkpoint_mode: CheckpointMode = "hold"  # EDGE_CHECKPOINT_MODE
     max_streams: int = 800  # EDGE_MAX_STREAMS
@@ -112,6 +129,7 @@ class Config:
             port=_integer(values.get("PORT", "8080"), "PORT", 0, 65_535),
             production=production,
             journal=_journal(values, production),
+            tokens=_token_issuer(values, production),
             runtime_target=_target(values.get("EDGE_RUNTIME_TARGET", "127.0.0.1:50051")),
             checkpoint_mode=_choice(values, "EDGE_CHECKPOINT_MODE", get_args(CheckpointMode)),
             max_streams=_integer(
@@ -132,7 +150,9 @@ _SECONDS: Mapping[str, tuple[str, float, float]] = {
     "EDGE_START_WAIT_SECONDS": ("start_wait_seconds", 0.1, 120),
     "EDGE_DRAIN_SECONDS": ("drain_seconds", 0, 60),
 }
+_AUTH = ("EDGE_AUTH_ISSUER", "EDGE_AUTH_AUDIENCE", "EDGE_AUTH_JWKS_URL")
 _KNOWN = {
+    *_AUTH,
     "EDGE_CHECKPOINT_MODE",
     "EDGE_ENV",
     "EDGE_JOURNAL",
@@ -188,6 +208,21 @@ def _firestore(values: Mapping[str, str], production: bool) -> FirestoreChoice:
         database=values.get("FIRESTORE_DATABASE", "(default)"),
         emulator_host=None if production else values.get("FIRESTORE_EMULATOR_HOST"),
     )
+
+
+def _token_issuer(values: Mapping[str, str], production: bool) -> TokenIssuer | None:
+    missing = [name for name in _AUTH if name not in values]
+    if len(missing) == len(_AUTH):
+        return None
+    _require(not missing, f"{', '.join(missing)}: must be set, too, where tokens are asked for")
+    issuer, audience, jwks_url = (values[name] for name in _AUTH)
+    url = _URL.fullmatch(jwks_url)
+    plain_here = url is not None and url[2] in LOOPBACK_NAMES and not production
+    _require(
+        url is not None and (url[1] == "https" or plain_here),
+        "EDGE_AUTH_JWKS_URL: must be an https: URL (outside production http: to this machine, too)",
+    )
+    return TokenIssuer(issuer, audience, jwks_url)
 
 
 def _choice(values: Mapping[str, str], name: str, options: tuple[T, ...]) -> T:

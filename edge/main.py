@@ -23,13 +23,21 @@ from typing import TypeVar
 
 from google.auth.exceptions import DefaultCredentialsError
 
-from edge.config import Config, ConfigError, FirestoreChoice, JournalChoice, MemoryChoice
+from edge.config import (
+    LOOPBACK_NAMES,
+    Config,
+    ConfigError,
+    FirestoreChoice,
+    JournalChoice,
+    MemoryChoice,
+    TokenIssuer,
+)
 from edge.core.control import decide_reconnect
 from edge.core.errors import EdgeError, JournalUnavailable, RuntimeUnavailable
 from edge.core.patience import WriterSettings
 from edge.journal.memory import MemoryJournal
 from edge.journal.sqlite import SqliteJournal
-from edge.ports import Clock, Journal, Runtime
+from edge.ports import Authenticator, Clock, Journal, Runtime
 from edge.process import StartFailed, run_to_exit, unless_stopped
 from edge.sessions.registry import Registry
 from edge.sessions.settings import SessionSettings
@@ -50,7 +58,6 @@ AI_SDK = {
     "v7": TurnFormat(ai_sdk.DIALECT, ai_sdk.encoder(ai_sdk.V7)),
 }
 AG_UI = ThreadFormat(ag_ui_stream.DIALECT, ag_ui_stream.encoder, ag_ui.name_in_thread)
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _log = logging.getLogger("edge")
 _PROBE_SECONDS = 0.2
 T = TypeVar("T")
@@ -80,7 +87,7 @@ async def serve(config: Config, stop: asyncio.Event, ready: Callable[[str], None
         StartFailed: with one line that says what is missing.
         Stopped: ``stop`` was set before everything was there.
     """
-    authenticator = OpenLocalAuthenticator()
+    authenticator = _authenticator(config.tokens)
     _refuse_an_open_door(config.host, authenticator.open_to_all)
     metrics = Metrics()
     chance = random.SystemRandom()  # session ids are made of it, and must not be guessed
@@ -145,10 +152,22 @@ class WallClock:
         return time.time_ns() // 1_000_000
 
 
+def _authenticator(tokens: TokenIssuer | None) -> Authenticator:
+    if tokens is None:
+        return OpenLocalAuthenticator()
+    # Cryptography takes its time to be loaded: only who needs it pays.
+    from edge.web.bearer import BearerAuthenticator
+    from edge.web.signing_keys import SigningKeys, fetcher
+
+    keys = SigningKeys(fetcher(tokens.jwks_url), time.monotonic)
+    return BearerAuthenticator(tokens.issuer, tokens.audience, keys, WallClock())
+
+
 def _refuse_an_open_door(host: str, open_to_all: bool) -> None:
     if open_to_all and not _is_loopback(host):
         raise StartFailed(
             "HOST: everybody is let in, so this edge may only listen on 127.0.0.1, ::1 or localhost"
+            " (unless EDGE_AUTH_ISSUER and its kin say whose tokens are asked for)"
         )
 
 

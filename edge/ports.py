@@ -227,6 +227,8 @@ class Principal:
     """An authenticated end user."""
 
     uid: str
+    expires_at_ms: int | None = None
+    """When the credentials are no longer taken, by the wall clock; ``None``: never."""
 
 
 class Authenticator(Protocol):
@@ -236,7 +238,11 @@ class Authenticator(Protocol):
     """Whether anybody who can connect is let in: such an edge must not leave loopback."""
 
     async def authenticate(self, authorization: Sequence[str]) -> Principal:
-        """Return the caller, from the request's ``Authorization`` header values."""
+        """Return the caller, from the request's ``Authorization`` header values.
+
+        Raises:
+            EdgeError: it is nobody who may call, or nobody can say now.
+        """
 
 
 class Telemetry(Protocol):

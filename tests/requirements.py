@@ -169,7 +169,6 @@ GAPS: dict[str, str] = {
 
 LATER: dict[str, str] = {
     **dict.fromkeys(("T03", "T07"), _LOAD),
-    "T50": "Waits for the authentication of users: the only authenticator so far lets anybody in.",
     "T19": "Waits for a deployment: only the platform itself cuts a request at its limit.",
 }
 """Case id -> the work that it waits for."""

@@ -13,7 +13,7 @@ from edge.core.cursor import Cursor
 from edge.core.patience import Chance
 
 ResetReason = Literal["expired", "future", "unknown", "gap"]
-ReconnectReason = Literal["deadline", "rolling", "busy"]
+ReconnectReason = Literal["deadline", "rolling", "busy", "token_expired"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,13 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class Reauth:
+    """The caller's credentials end in so long: come back with others, and miss nothing."""
+
+    in_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reconnect:
     """The server ends this stream on purpose; come back with the last id after ``retry_ms``."""
 
@@ -55,6 +62,8 @@ SOON_MS = (50, 500)
 """Another edge serves at once, so all that a wait is good for is that not all come in the same moment."""
 MS_PER_STREAM = 2
 """A full edge's 800 streams come back over 1.6 s: five hundred a second, for all other edges together."""
+REAUTH_MS = 60_000
+"""How long before its caller's credentials end a stream says so: time enough to fetch others."""
 LATER_MS = (1_000, 5_000)
 """Nobody knows when the place or the journal will be there: coming back sooner would only add to the load."""
 
@@ -66,4 +75,11 @@ def decide_reconnect(reason: ReconnectReason, chance: Chance, *, streams: int = 
     return Reconnect(reason, low + int((high - low) * chance.random()))
 
 
-Control = Rewind | Reset | CaughtUp | Status | Reconnect
+def decide_expiry(left_ms: int, chance: Chance) -> Reauth | Reconnect | None:
+    """Return what a stream is told whose caller's credentials hold for ``left_ms`` more (P-SSE-21)."""
+    if left_ms <= 0:
+        return decide_reconnect("token_expired", chance)
+    return Reauth(left_ms) if left_ms <= REAUTH_MS else None
+
+
+Control = Rewind | Reset | CaughtUp | Status | Reauth | Reconnect

@@ -11,7 +11,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from edge.core.control import CaughtUp, Control, Reconnect, Reset, Status, decide_reconnect
+from edge.core.control import (
+    CaughtUp,
+    Control,
+    Reconnect,
+    Reset,
+    Status,
+    decide_expiry,
+    decide_reconnect,
+)
 from edge.core.cursor import Cursor
 from edge.core.errors import JournalUnavailable
 from edge.core.event import Event
@@ -50,6 +58,8 @@ class Viewer:
         self.start = attachment.position
         self.position = attachment.position
         self.on_stall: Callable[[], None] | None = None
+        self.expires_at_ms: int | None = None
+        """When the caller's credentials end, by the wall clock; ``None``: never."""
         self._services = services
         self._watched = watched
         self._tail = watched.tail
@@ -66,6 +76,7 @@ class Viewer:
         self._silent_since = loop.time()
         self._writing_since: float | None = None
         self._ping_due = False
+        self._warned = False
         self._over = False
 
     @property
@@ -205,6 +216,7 @@ class Viewer:
 
     def beat(self, now: float, tick_seconds: float) -> None:
         """Look at the viewer's deadlines; called for all of them by one timer."""
+        self._heed_expiry()
         settings = self._services.settings
         if self._writing_since is not None:
             if now - self._writing_since >= settings.stall_seconds and self.on_stall is not None:
@@ -214,6 +226,18 @@ class Viewer:
             self.send_away(decide_reconnect("deadline", self._services.chance))
         elif now - self._silent_since >= settings.ping_seconds - tick_seconds:
             self._ping_due = True
+            self._wake()
+
+    def _heed_expiry(self) -> None:
+        if self.expires_at_ms is None:
+            return
+        services = self._services
+        word = decide_expiry(self.expires_at_ms - services.clock.now_ms(), services.chance)
+        if isinstance(word, Reconnect):
+            self.send_away(word)
+        elif word is not None and not (self._warned or self._over):
+            self._warned = True
+            self._said.append(word)
             self._wake()
 
     def send_away(self, reconnect: Reconnect) -> None:

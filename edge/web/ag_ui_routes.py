@@ -14,7 +14,7 @@ from quart import Response, request
 from edge.core.errors import SessionNotFound, ToolCallNotFound
 from edge.core.event import TOOL_START
 from edge.core.recap import Recap
-from edge.ports import Listener
+from edge.ports import Listener, Principal
 from edge.web import headers
 from edge.web.ag_ui_bodies import DEFAULT_AGENT, Answer, RunInput, decision, read_run, turn_request
 from edge.web.bodies import read_chat_json, read_json_if_any
@@ -35,28 +35,28 @@ class AgUiRoutes:
 
     async def run(self, agent: str) -> Response:
         """Start the turn of a user's message, or go on with one that waited, and stream it."""
-        uid = await self._caller()
+        caller = await self._caller()
         run = await self._read()
         if run.resume or (run.results and not run.message):
-            return await self._stream(uid, run, await self._decide(uid, run))
+            return await self._stream(caller, run, await self._decide(caller.uid, run))
         turn = turn_request(run, agent)
-        await self._registry.claim_session(uid, run.thread_id)
-        started = await self._registry.start_turn(uid, run.thread_id, turn)
+        await self._registry.claim_session(caller.uid, run.thread_id)
+        started = await self._registry.start_turn(caller.uid, run.thread_id, turn)
         after_seq = None if started.replayed else started.cursor.seq
-        return await self._stream(uid, run, _listener(run, after_seq))
+        return await self._stream(caller, run, _listener(run, after_seq))
 
     async def connect(self, agent: str) -> Response:
         """Replay the thread, whichever agent it speaks with, and go on to the end of an open run."""
-        uid = await self._caller()
+        caller = await self._caller()
         run = await self._read()
         try:
-            return await self._stream(uid, run, _listener(run))
+            return await self._stream(caller, run, _listener(run))
         except SessionNotFound:
             return stream_nothing(self._format.dialect)  # a thread before its first message
 
     async def stop(self, agent: str, thread_id: str) -> Response:
         """Stop the thread's turn, whichever run of it the client means: there is only one."""
-        uid = await self._caller()
+        uid = (await self._caller()).uid
         headers.check_ids(thread_id)
         await read_json_if_any(request)
         recap = await self._registry.recap(uid, thread_id)
@@ -94,14 +94,16 @@ class AgUiRoutes:
             await self._registry.resolve(uid, run.thread_id, recap.turn_id, call_id, decided)
         return _listener(run, suspension.seq)
 
-    async def _stream(self, uid: str, run: RunInput, listener: Listener) -> Response:
+    async def _stream(self, caller: Principal, run: RunInput, listener: Listener) -> Response:
         """Stream from the oldest event on: what a run says of earlier ones rests on them."""
-        viewer = await self._registry.attach(uid, run.thread_id, None, "follow")
+        viewer = await self._registry.attach(caller.uid, run.thread_id, None, "follow")
         if viewer is None:
             raise SessionNotFound
-        return stream_encoded(request, viewer, self._format.encoder(listener), self._format.dialect)
+        return stream_encoded(
+            request, caller, viewer, self._format.encoder(listener), self._format.dialect
+        )
 
-    async def _caller(self) -> str:
+    async def _caller(self) -> Principal:
         return await headers.read_caller(request, self._parts.authenticator)
 
 

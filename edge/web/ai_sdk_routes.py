@@ -13,6 +13,7 @@ from quart import Response, request
 
 from edge.core.errors import SessionExpired, SessionNotFound, ToolCallNotFound
 from edge.core.recap import Recap
+from edge.ports import Principal
 from edge.web import headers
 from edge.web.ai_sdk_bodies import ChatRequest, decisions, read_chat, turn_request
 from edge.web.bodies import read_chat_json, read_json_if_any
@@ -32,34 +33,34 @@ class AiSdkRoutes:
 
     async def send(self) -> Response:
         """Start the turn of a user's message, or go on with one that waited, and stream it."""
-        uid = await self._caller()
+        caller = await self._caller()
         chat = read_chat(await read_chat_json(request))
         headers.check_ids(chat.chat_id)
         if not chat.from_user:
-            recap, after_seq = await self._decide(uid, chat)
-            return await self._stream(uid, chat.chat_id, recap, after_seq)
-        turn_id = await self._start(uid, chat)
-        recap = await self._recap(uid, chat.chat_id, turn_id)
-        return await self._stream(uid, chat.chat_id, recap, recap.before.seq)
+            recap, after_seq = await self._decide(caller.uid, chat)
+            return await self._stream(caller, chat.chat_id, recap, after_seq)
+        turn_id = await self._start(caller.uid, chat)
+        recap = await self._recap(caller.uid, chat.chat_id, turn_id)
+        return await self._stream(caller, chat.chat_id, recap, recap.before.seq)
 
     async def resume(self, chat_id: str) -> Response:
         """Stream the newest turn from its start, whether it goes on, waits or is over.
 
         A client whose connection was cut has nothing else to learn from how the turn ended.
         """
-        uid = await self._caller()
+        caller = await self._caller()
         headers.check_ids(chat_id)
         try:
-            recap = await self._registry.recap(uid, chat_id)
+            recap = await self._registry.recap(caller.uid, chat_id)
         except (SessionNotFound, SessionExpired):
             recap = None  # before its first message, or long after its last
         if recap is None:
             return Response(status=204)
-        return await self._stream(uid, chat_id, recap, recap.before.seq)
+        return await self._stream(caller, chat_id, recap, recap.before.seq)
 
     async def stop(self, chat_id: str) -> Response:
         """Stop the newest turn. The client's own ``stop`` only leaves."""
-        uid = await self._caller()
+        uid = (await self._caller()).uid
         headers.check_ids(chat_id)
         read_nothing(await read_json_if_any(request))
         recap = await self._registry.recap(uid, chat_id)
@@ -100,14 +101,16 @@ class AiSdkRoutes:
             raise SessionNotFound
         return recap
 
-    async def _stream(self, uid: str, chat_id: str, recap: Recap, after_seq: int) -> Response:
-        viewer = await self._registry.attach(uid, chat_id, recap.before, "turn_end")
+    async def _stream(
+        self, caller: Principal, chat_id: str, recap: Recap, after_seq: int
+    ) -> Response:
+        viewer = await self._registry.attach(caller.uid, chat_id, recap.before, "turn_end")
         if viewer is None:
             raise SessionNotFound
         encoder = self._format.encoder(recap, after_seq)
-        return stream_encoded(request, viewer, encoder, self._format.dialect)
+        return stream_encoded(request, caller, viewer, encoder, self._format.dialect)
 
-    async def _caller(self) -> str:
+    async def _caller(self) -> Principal:
         return await headers.read_caller(request, self._parts.authenticator)
 
 

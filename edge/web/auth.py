@@ -1,6 +1,6 @@
-"""Says who calls. For now there is one answer: everybody who can connect is the one local user.
+"""The open door: everybody who can connect is the one local user.
 
-Knows nothing of tokens. It is a seam: an edge that is open to all must not leave loopback, and
+Knows nothing of tokens (``edge.web.bearer``). An edge that is open to all must not leave loopback, and
 ``edge.main`` refuses to start one that would.
 """
 

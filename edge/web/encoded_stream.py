@@ -16,7 +16,7 @@ from quart import Request, Response
 
 from edge.core.control import CaughtUp, Control, Reconnect, Reset, Rewind
 from edge.core.errors import EdgeError
-from edge.ports import Dialect, Encoder, MustReplay
+from edge.ports import Dialect, Encoder, MustReplay, Principal
 from edge.sessions.tail import Shown
 from edge.sessions.viewer import Viewer
 from edge.web.event_stream import bind_viewer, event_response
@@ -26,10 +26,10 @@ _log = logging.getLogger(__name__)
 
 
 def stream_encoded(
-    request: Request, viewer: Viewer, encoder: Encoder, dialect: Dialect
+    request: Request, caller: Principal, viewer: Viewer, encoder: Encoder, dialect: Dialect
 ) -> Response:
     """Return the response that tells what ``viewer`` sees, from its start, in the encoder's format."""
-    bind_viewer(request, viewer)
+    bind_viewer(request, caller, viewer)
     response = event_response(_chunks(viewer, _Teller(encoder), dialect), dialect.content_type)
     response.headers.update(dialect.headers)
     return response

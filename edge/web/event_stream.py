@@ -19,6 +19,7 @@ from quart import Request, Response
 
 from edge.core.control import Control, Reconnect
 from edge.core.errors import EdgeError
+from edge.ports import Principal
 from edge.sessions.tail import Shown
 from edge.sessions.viewer import Viewer
 from edge.web.guard import EXITS, INCOMING, Incoming
@@ -27,9 +28,11 @@ from edge.web.parts import Framing, Parts
 _log = logging.getLogger(__name__)
 
 
-def stream_viewer(request: Request, viewer: Viewer, parts: Parts, ping: bytes) -> Response:
+def stream_viewer(
+    request: Request, caller: Principal, viewer: Viewer, parts: Parts, ping: bytes
+) -> Response:
     """Return the response that shows everything that ``viewer`` sees, and ``ping`` when that is nothing."""
-    bind_viewer(request, viewer)
+    bind_viewer(request, caller, viewer)
     response = event_response(_chunks(viewer, parts, ping), parts.framing.content_type)
     # Mercure's rule: a position other than the one asked for means loss or rewind, and a client
     # that reads headers knows it before the first byte.
@@ -37,13 +40,14 @@ def stream_viewer(request: Request, viewer: Viewer, parts: Parts, ping: bytes) -
     return response
 
 
-def bind_viewer(request: Request, viewer: Viewer) -> None:
-    """Let the viewer and the request end together, whichever ends first."""
+def bind_viewer(request: Request, caller: Principal, viewer: Viewer) -> None:
+    """Let the viewer, the request and the caller's credentials end together, whichever ends first."""
     scope = cast("dict[str, Any]", request.scope)
     exits: ExitStack = scope[EXITS]
     exits.callback(viewer.close)
     incoming: Incoming = scope[INCOMING]
     viewer.on_stall = incoming.give_up
+    viewer.expires_at_ms = caller.expires_at_ms
 
 
 def send_away(reconnect: Reconnect, framing: Framing) -> Response:

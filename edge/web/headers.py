@@ -14,7 +14,7 @@ from werkzeug.datastructures import MultiDict
 from edge.core.cursor import Cursor
 from edge.core.errors import SessionNotFound, ToolCallNotFound, TurnNotFound
 from edge.core.requests import Until
-from edge.ports import Authenticator
+from edge.ports import Authenticator, Principal
 from edge.web.problems import Refused
 
 EVENT_STREAM = "text/event-stream"
@@ -31,17 +31,17 @@ _CALL_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}", re.ASCII)
 _IDEMPOTENCY_KEY = re.compile(r'("?)([A-Za-z0-9_-]{16,128})\1', re.ASCII)
 
 
-async def read_caller(request: Request, authenticator: Authenticator) -> str:
-    """Return the uid of who calls, in a request that has nothing that no route accepts.
+async def read_caller(request: Request, authenticator: Authenticator) -> Principal:
+    """Return who calls, in a request that has nothing that no route accepts.
 
     Raises:
-        Refused: ``duplicate-header`` or ``credentials-in-url``.
+        Refused: ``duplicate-header``, ``credentials-in-url``, or what the authenticator says.
     """
     if any(len(request.headers.getlist(name)) > 1 for name in _SINGLE):
         raise Refused("duplicate-header")
     if any(name.lower() in _CREDENTIALS for name in request.args):
         raise Refused("credentials-in-url")
-    return (await authenticator.authenticate(request.headers.getlist("Authorization"))).uid
+    return await authenticator.authenticate(request.headers.getlist("Authorization"))
 
 
 def check_ids(session_id: str, turn_id: str | None = None, call_id: str | None = None) -> None:

@@ -313,6 +313,13 @@ _PATHS: _Object = {
     "/readyz": {"get": _call("Can it serve", answers={"200": _answer("Yes.", "Health")})},
 }
 
+_TOKEN: _Object = {
+    "type": "http",
+    "scheme": "bearer",
+    "bearerFormat": "JWT",
+    "description": "Asked for by an edge that was told of an issuer, and by no other.",
+}
+
 OPENAPI: _Object = {
     "openapi": "3.1.0",
     "info": {
@@ -321,5 +328,6 @@ OPENAPI: _Object = {
         "description": "Agent answers that survive the network. The rules are in PROTOCOL.md.",
     },
     "paths": _PATHS,
-    "components": {"schemas": _SCHEMAS},
+    "components": {"schemas": _SCHEMAS, "securitySchemes": {"token": _TOKEN}},
+    "security": [{"token": []}, {}],
 }

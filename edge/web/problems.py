@@ -22,7 +22,11 @@ class Kind:
     status: int
     title: str
     retry_after_seconds: int | None = None
+    challenge: str | None = None
+    """What ``WWW-Authenticate`` says (RFC 6750)."""
 
+
+_INVALID_TOKEN = 'Bearer error="invalid_token"'
 
 KINDS: Mapping[str, Kind] = {
     "bad-request": Kind(400, "The request is malformed."),
@@ -36,7 +40,11 @@ KINDS: Mapping[str, Kind] = {
     "invalid-last-event-id": Kind(400, "The Last-Event-ID is not an id that was ever sent."),
     "invalid-query": Kind(400, "A query parameter has no known value, or occurs twice."),
     "upgrade-not-supported": Kind(400, "This server speaks no WebSocket."),
-    "unauthenticated": Kind(401, "The caller is not known."),
+    "invalid-token": Kind(
+        401, "The token is none that this server takes.", challenge=_INVALID_TOKEN
+    ),
+    "token-expired": Kind(401, "The token has expired.", challenge=_INVALID_TOKEN),
+    "unauthenticated": Kind(401, "The caller is not known.", challenge="Bearer"),
     "origin-not-allowed": Kind(403, "Pages of another origin may not call this server."),
     "not-found": Kind(404, "There is nothing at this address."),
     "session-not-found": Kind(404, "There is no such session."),
@@ -60,6 +68,9 @@ KINDS: Mapping[str, Kind] = {
     ),
     "headers-too-large": Kind(431, "The headers are larger than 16 KiB."),
     "internal-error": Kind(500, "The server failed."),
+    "auth-keys-unavailable": Kind(
+        503, "The keys that tokens are checked with cannot be had.", retry_after_seconds=5
+    ),
     "draining": Kind(503, "This instance is shutting down.", retry_after_seconds=1),
     "journal-unavailable": Kind(503, "The journal cannot be reached.", retry_after_seconds=2),
     "overloaded": Kind(503, "This instance serves all it can.", retry_after_seconds=5),
@@ -115,6 +126,8 @@ def problem_of(error: EdgeError) -> Problem:
     headers = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store"}
     if kind.retry_after_seconds is not None:
         headers["Retry-After"] = str(kind.retry_after_seconds)
+    if kind.challenge is not None:
+        headers["WWW-Authenticate"] = kind.challenge
     if isinstance(error, TurnInProgress):
         members["turn_id"] = error.turn_id
     if isinstance(error, Refused):

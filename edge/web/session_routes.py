@@ -13,6 +13,7 @@ from edge.core.cursor import START
 from edge.core.errors import Draining, JournalUnavailable, Overloaded
 from edge.core.event import compact_json
 from edge.core.requests import TurnStarted
+from edge.ports import Principal
 from edge.web import headers, shapes
 from edge.web.bodies import read_json, read_json_if_any
 from edge.web.event_stream import send_away, stream_viewer
@@ -35,29 +36,29 @@ class SessionRoutes:
         self._registry = parts.registry
 
     async def create_session(self) -> Response:
-        uid = await self._writer()
+        caller = await self._writer()
         shapes.read_nothing(await read_json(request))
-        session_id = await self._registry.create_session(uid)
+        session_id = await self._registry.create_session(caller.uid)
         return json_response({"session_id": session_id, "cursor": str(START)}, 201)
 
     async def snapshot(self, session_id: str) -> Response:
-        uid = await self._caller()
+        caller = await self._caller()
         headers.check_ids(session_id)
-        return json_response(await self._registry.snapshot(uid, session_id))
+        return json_response(await self._registry.snapshot(caller.uid, session_id))
 
     async def start_turn(self, session_id: str) -> Response:
-        uid = await self._writer()
+        caller = await self._writer()
         headers.check_ids(session_id)
         key = headers.read_idempotency_key(request)
         turn = shapes.read_turn(await read_json(request), key)
-        started = await self._registry.start_turn(uid, session_id, turn)
-        response = await self._stream_turn(uid, session_id, started)
+        started = await self._registry.start_turn(caller.uid, session_id, turn)
+        response = await self._stream_turn(caller, session_id, started)
         if started.replayed:
             response.headers["Idempotency-Replayed"] = "true"
         return response
 
     async def events(self, session_id: str) -> Response:
-        uid = await self._caller()
+        caller = await self._caller()
         headers.check_ids(session_id)
         cursor, until = headers.read_cursor(request), headers.read_until(request)
         framing = self._parts.framing
@@ -67,46 +68,48 @@ class SessionRoutes:
         if self._registry.draining:
             return self._send_away("rolling")
         try:
-            viewer = await self._registry.attach(uid, session_id, cursor, until)
+            viewer = await self._registry.attach(caller.uid, session_id, cursor, until)
         except Draining:
             return self._send_away("rolling")
         except (Overloaded, JournalUnavailable):
             return self._send_away("busy")
         if viewer is None:
             return Response(status=204)
-        return stream_viewer(request, viewer, self._parts, ping)
+        return stream_viewer(request, caller, viewer, self._parts, ping)
 
     async def cancel(self, session_id: str, turn_id: str) -> Response:
-        uid = await self._writer()
+        caller = await self._writer()
         headers.check_ids(session_id, turn_id)
         shapes.read_nothing(await read_json_if_any(request))
-        if await self._registry.cancel(uid, session_id, turn_id) == "done":
+        if await self._registry.cancel(caller.uid, session_id, turn_id) == "done":
             return json_response({"state": "done"})
         return json_response({"state": "cancelling"}, 202)
 
     async def resolve(self, session_id: str, turn_id: str, call_id: str) -> Response:
-        uid = await self._writer()
+        caller = await self._writer()
         headers.check_ids(session_id, turn_id, call_id)
         decision = shapes.read_decision(await read_json(request))
-        await self._registry.resolve(uid, session_id, turn_id, call_id, decision)
+        await self._registry.resolve(caller.uid, session_id, turn_id, call_id, decision)
         return json_response({"state": "accepted"}, 202)
 
-    async def _caller(self) -> str:
+    async def _caller(self) -> Principal:
         return await headers.read_caller(request, self._parts.authenticator)
 
-    async def _writer(self) -> str:
+    async def _writer(self) -> Principal:
         """Return the caller of a write, which a draining instance leaves to the next one."""
-        uid = await self._caller()
+        caller = await self._caller()
         if self._registry.draining:
             raise Draining
-        return uid
+        return caller
 
-    async def _stream_turn(self, uid: str, session_id: str, started: TurnStarted) -> Response:
+    async def _stream_turn(
+        self, caller: Principal, session_id: str, started: TurnStarted
+    ) -> Response:
         """Return the turn as JSON, or as the stream of it that the caller asked for."""
         if headers.prefers_stream(request):
-            viewer = await self._registry.attach(uid, session_id, started.cursor, "turn_end")
+            viewer = await self._registry.attach(caller.uid, session_id, started.cursor, "turn_end")
             if viewer is not None:
-                return stream_viewer(request, viewer, self._parts, self._parts.framing.ping)
+                return stream_viewer(request, caller, viewer, self._parts, self._parts.framing.ping)
         turn = {"turn_id": started.turn_id, "cursor": str(started.cursor)}
         return json_response({"session_id": session_id, **turn}, 202)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from edge.core import event as types
-from edge.core.control import CaughtUp, Control, Reconnect, Reset, Rewind, Status
+from edge.core.control import CaughtUp, Control, Reauth, Reconnect, Reset, Rewind, Status
 from edge.core.event import Event, compact_json
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
@@ -76,6 +76,8 @@ def control_frame(control: Control) -> bytes:
             return _block("caught_up", {})
         case Status(state):
             return _block("status", {"state": state})
+        case Reauth(in_ms):
+            return _block("reauth", {"in_ms": in_ms})
         case Reconnect(reason, retry_ms):
             return b"retry: %d\n" % retry_ms + _block("reconnect", {"reason": reason})
 

@@ -54,6 +54,7 @@ def test_the_edge_accepts_the_configuration_it_is_deployed_with(service: Service
 
     assert config.production
     assert (config.host, config.port) == ("0.0.0.0", 8080)
+    assert config.tokens is not None
 
 
 def _two_ingress_containers(service: Service) -> None:

@@ -6,7 +6,13 @@ import random
 
 import pytest
 
-from edge.core.control import Reconnect, ReconnectReason, decide_reconnect
+from edge.core.control import (
+    Reauth,
+    Reconnect,
+    ReconnectReason,
+    decide_expiry,
+    decide_reconnect,
+)
 
 
 class Fixed:
@@ -31,6 +37,7 @@ LAST = 1 - 2**-53
         ("rolling", 800, 50, 1_600),
         ("deadline", 0, 50, 500),
         ("busy", 0, 1_000, 5_000),
+        ("token_expired", 0, 50, 500),
     ],
 )
 def test_a_client_comes_back_soon_to_another_edge_and_later_where_nothing_is_known(
@@ -39,6 +46,23 @@ def test_a_client_comes_back_soon_to_another_edge_and_later_where_nothing_is_kno
     assert decide_reconnect(reason, Fixed(0.0), streams=streams) == Reconnect(reason, soonest_ms)
     last = decide_reconnect(reason, Fixed(LAST), streams=streams)
     assert latest_ms - 1 <= last.retry_ms <= latest_ms
+
+
+@pytest.mark.proves("P-SSE-21")
+@pytest.mark.parametrize(
+    ("left_ms", "word"),
+    [
+        (60_001, None),
+        (60_000, Reauth(60_000)),
+        (1, Reauth(1)),
+        (0, Reconnect("token_expired", 50)),
+        (-1, Reconnect("token_expired", 50)),
+    ],
+)
+def test_a_stream_is_warned_a_minute_before_its_credentials_end(
+    left_ms: int, word: Reauth | Reconnect | None
+) -> None:
+    assert decide_expiry(left_ms, Fixed(0.0)) == word
 
 
 def test_the_streams_of_a_full_edge_come_back_spread() -> None:

@@ -7,9 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from edge.config import Config, ConfigError, FirestoreChoice, MemoryChoice, SqliteChoice
+from edge.config import (
+    Config,
+    ConfigError,
+    FirestoreChoice,
+    MemoryChoice,
+    SqliteChoice,
+    TokenIssuer,
+)
 
 FIRESTORE = {"EDGE_JOURNAL": "firestore:", "GOOGLE_CLOUD_PROJECT": "demo"}
+KEYS = "EDGE_AUTH_JWKS_URL"
+TOKENS = {
+    "EDGE_AUTH_ISSUER": "https://issuer.example",
+    "EDGE_AUTH_AUDIENCE": "app",
+    KEYS: "https://issuer.example/keys?v=1",
+}
 
 
 def test_nothing_set_runs_on_one_machine() -> None:
@@ -69,9 +82,28 @@ def test_firestore_takes_its_project_database_and_emulator() -> None:
     assert Config.from_environ(FIRESTORE).journal == FirestoreChoice("demo", "(default)", None)
 
 
+@pytest.mark.parametrize("url", [TOKENS[KEYS], "http://127.0.0.1:9/keys", "http://[::1]:9"])
+def test_an_edge_is_told_whose_tokens_to_ask_for(url: str) -> None:
+    issuer = TokenIssuer("https://issuer.example", "app", url)
+    assert Config.from_environ({**TOKENS, KEYS: url}).tokens == issuer
+    assert Config.from_environ(FIRESTORE).tokens is None
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_half_an_issuer_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        Config.from_environ({**TOKENS, name: ""})
+
+
 @pytest.mark.parametrize(
     ("environ", "variable"),
     [
+        ({**TOKENS, KEYS: "http://issuer.example/keys"}, KEYS),
+        ({**TOKENS, KEYS: "http://localhost.example/keys"}, KEYS),
+        ({**TOKENS, KEYS: "http://localhost@issuer.example/keys"}, KEYS),
+        ({**TOKENS, KEYS: "file:///keys"}, KEYS),
+        ({**TOKENS, KEYS: "https:///keys"}, KEYS),
+        ({**TOKENS, KEYS: "issuer.example"}, KEYS),
         ({"PORT": "http"}, "PORT"),
         ({"PORT": "-1"}, "PORT"),
         ({"PORT": "65536"}, "PORT"),
@@ -117,6 +149,7 @@ def test_an_error_does_not_repeat_a_value_that_may_be_a_secret() -> None:
         ({**FIRESTORE, "FIRESTORE_EMULATOR_HOST": "127.0.0.1:1"}, "FIRESTORE_EMULATOR_HOST"),
         ({"FIREBASE_AUTH_EMULATOR_HOST": "127.0.0.1:1"}, "FIREBASE_AUTH_EMULATOR_HOST"),
         ({"EDGE_JOURNAL": "memory:"}, "EDGE_JOURNAL"),
+        ({**FIRESTORE, **TOKENS, KEYS: "http://127.0.0.1:9/keys"}, KEYS),
     ],
 )
 def test_production_refuses_what_only_a_developer_may_use(

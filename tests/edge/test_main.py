@@ -13,11 +13,11 @@ import pytest
 from google.auth.exceptions import DefaultCredentialsError
 from hypercorn.config import Config as HypercornConfig
 
-from edge.config import Config, FirestoreChoice, MemoryChoice, SqliteChoice
+from edge.config import LOOPBACK_NAMES, Config, FirestoreChoice, MemoryChoice, SqliteChoice
 from edge.core.errors import JournalUnavailable
 from edge.journal.firestore import FirestoreJournal
 from edge.journal.memory import MemoryJournal
-from edge.main import LOOPBACK_NAMES, serve
+from edge.main import serve
 from edge.process import StartFailed, Stopped, unless_stopped
 from edge.sessions.viewer import Viewer
 from edge.upstream.client import GrpcRuntime
@@ -139,12 +139,17 @@ def silent_runtime(_folder: Path) -> Config:
     return config()
 
 
+def open_door_in_production(_folder: Path) -> Config:
+    return config(host="0.0.0.0", production=True, journal=FIRESTORE)
+
+
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
         (missing_folder, "journal"),
         (not_a_database, "journal"),
         (open_door, "HOST: "),
+        (open_door_in_production, "HOST: "),
         (foreign_address, "HOST: "),
         (silent_firestore, "journal"),
         (silent_runtime, "no agent runtime answers at 127.0.0.1:1"),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import h11
 import pytest
 
-from edge.core.control import CaughtUp, Control, Reconnect, Reset, Rewind, Status
+from edge.core.control import CaughtUp, Control, Reauth, Reconnect, Reset, Rewind, Status
 from edge.core.cursor import START, Cursor
 from edge.core.errors import JournalUnavailable
 from edge.core.event import Event
@@ -58,13 +58,14 @@ async def test_a_stream_goes_on_past_an_end_that_it_only_replays() -> None:
     assert registry.viewer.taken == 2
 
 
-@pytest.mark.proves("P-AI-5", "P-AGUI-12", "S57")
+@pytest.mark.proves("P-AI-5", "P-AGUI-12", "P-SSE-21", "S57")
 @pytest.mark.parametrize(
     "registry",
     [
         told([TURN, CaughtUp(), TOKEN]),
         told([TURN, CaughtUp()], [Reconnect("rolling", 100)]),
         told([TURN, CaughtUp()], [Reconnect("deadline", 100)]),
+        told([TURN, CaughtUp()], [Reauth(60_000)], [Reconnect("token_expired", 100)]),
         told([TURN, TOKEN, CaughtUp()], [Reset("gap", 9)]),
     ],
 )

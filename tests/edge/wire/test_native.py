@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.core.control import CaughtUp, Reconnect, Reset, Rewind, Status
+from edge.core.control import CaughtUp, Reauth, Reconnect, Reset, Rewind, Status
 from edge.core.cursor import Cursor
 from edge.core.event import Event, compact_json
 from edge.wire.native import EVENT_TYPES, PING, PING_EVENT, control_frame, event_frame
@@ -102,9 +102,14 @@ def test_a_reset_leaves_the_browser_right_before_what_follows() -> None:
 def test_a_control_without_a_position_leaves_the_last_id_alone() -> None:
     parser = EventStreamParser()
     parser.feed(event_frame(token("{}")))
-    for control in (CaughtUp(), Status("degraded"), Reconnect("rolling", 2500)):
+    for control in (CaughtUp(), Status("degraded"), Reauth(60_000), Reconnect("rolling", 2500)):
         (message,) = parser.feed(control_frame(control))
         assert message.last_event_id == "2-57"
+
+
+@pytest.mark.proves("P-SSE-21")
+def test_a_warning_says_how_long_the_credentials_hold_yet() -> None:
+    assert control_frame(Reauth(59_500)) == b'event: reauth\ndata: {"in_ms":59500}\n\n'
 
 
 def test_a_reconnect_carries_its_retry_in_a_block_with_data() -> None:

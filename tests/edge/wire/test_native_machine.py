@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import get_args
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from edge.core.control import CaughtUp, Control, Reconnect, Reset, Rewind, Status
+from edge.core.control import (
+    CaughtUp,
+    Control,
+    Reauth,
+    Reconnect,
+    ReconnectReason,
+    Reset,
+    Rewind,
+    Status,
+)
 from edge.core.cursor import Cursor
 from edge.core.event import Event, compact_json
 from edge.wire.native import EVENT_TYPES, PING, control_frame, event_frame
@@ -35,7 +45,8 @@ controls = st.one_of(
     st.builds(Reset, st.sampled_from(["expired", "future", "unknown", "gap"]), seqs),
     st.just(CaughtUp()),
     st.builds(Status, st.sampled_from(["degraded", "ok"])),
-    st.builds(Reconnect, st.sampled_from(["deadline", "rolling", "busy"]), st.integers(0, 60_000)),
+    st.builds(Reauth, st.integers(1, 60_000)),
+    st.builds(Reconnect, st.sampled_from(get_args(ReconnectReason)), st.integers(0, 60_000)),
 )
 line_ends = st.sampled_from([b"\n", b"\n", b"\r", b"\r\n"])
 
@@ -95,6 +106,8 @@ class StreamMachine(RuleBasedStateMachine):
                 return Message("caught_up", "{}", last_id)
             case Status(state):
                 return Message("status", f'{{"state":"{state}"}}', last_id)
+            case Reauth(in_ms):
+                return Message("reauth", f'{{"in_ms":{in_ms}}}', last_id)
             case Reconnect(reason):
                 return Message("reconnect", f'{{"reason":"{reason}"}}', last_id)
 

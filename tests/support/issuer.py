@@ -1,0 +1,102 @@
+"""An issuer of tokens on loopback: real keys at a real address, and tokens with whatever is to be in them.
+
+Knows nothing of the edge. Keys are made once for all tests, because that takes its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+from edge.main import WallClock
+from edge.web.bearer import BearerAuthenticator
+from edge.web.signing_keys import SigningKeys, fetcher
+from tests.support.http_client import PATIENCE_SECONDS
+
+ISSUER = "https://issuer.example/tenant"
+AUDIENCE = "unbroken"
+
+PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+
+@cache
+def private_key(name: str) -> PrivateKey:
+    """Return the key of that name: RSA, or of an elliptic curve where the name begins so."""
+    if name.startswith("ec"):
+        return ec.generate_private_key(ec.SECP256R1())
+    return rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+
+
+def public_jwk(name: str) -> dict[str, Any]:
+    key = private_key(name)
+    if isinstance(key, rsa.RSAPrivateKey):
+        jwk = RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+        return {**jwk, "kid": name, "alg": "RS256", "use": "sig"}
+    return {**ECAlgorithm.to_jwk(key.public_key(), as_dict=True), "kid": name}
+
+
+def claims(**changes: object) -> dict[str, object]:
+    """Return claims that hold for an hour; ``None`` leaves one out."""
+    now = int(time.time())
+    usual = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "iat": now, "exp": now + 3_600}
+    return {name: value for name, value in (usual | changes).items() if value is not None}
+
+
+def token(key: str = "rsa-1", *, kid: str | None = None, **changes: object) -> str:
+    """Return a token that is signed with ``key``, under its name or another."""
+    private = private_key(key)
+    algorithm = "RS256" if isinstance(private, rsa.RSAPrivateKey) else "ES256"
+    headers = {"kid": key if kid is None else kid}
+    return jwt.encode(claims(**changes), private, algorithm, headers)
+
+
+def ends_in(seconds: float, leeway_seconds: int = 10) -> int:
+    """Return the ``exp`` of a token that an edge takes for that long yet."""
+    return int(time.time() + seconds) - leeway_seconds
+
+
+def bearer(text: str) -> tuple[str, str]:
+    return ("Authorization", f"Bearer {text}")
+
+
+class Issuer:
+    """Publishes the keys of the names in ``published``; counts who asks for them."""
+
+    def __init__(self, *published: str) -> None:
+        self.published = list(published or ("rsa-1", "ec-1"))
+        self.fetches = 0
+        self.down = False
+        self.body: bytes | None = None
+        self.url = ""
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator[Issuer]:
+        server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/keys"
+        async with server:
+            yield self
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await reader.readuntil(b"\r\n\r\n")
+        self.fetches += 1
+        if not self.down:
+            keys = {"keys": [public_jwk(name) for name in self.published]}
+            body = json.dumps(keys).encode() if self.body is None else self.body
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            writer.write(head.encode() + body)
+        writer.close()
+
+    def authenticator(self) -> BearerAuthenticator:
+        """Return an edge's authenticator that asks this issuer."""
+        keys = SigningKeys(fetcher(self.url), time.monotonic)
+        return BearerAuthenticator(ISSUER, AUDIENCE, keys, WallClock())
