@@ -1,17 +1,16 @@
 // Reads streams, as JSON on stdin, with AG-UI's published clients, and prints what each of them holds then.
 // Knows nothing of where the streams come from: an agent's own `fetch` hands them over.
-import { HttpAgent } from "@ag-ui/client";
-import { HttpAgent as PreviousAgent } from "ag-ui-client-previous";
 import { text } from "node:stream/consumers";
 
 console.warn = console.error = () => {}; // what a client complains about shows in what it holds
 
-const AGENTS = { current: HttpAgent, previous: PreviousAgent };
+const packages = {};
 
-async function read(Agent, { stream, messages }) {
+async function read({ packageName, stream, messages }) {
+  const { HttpAgent } = (packages[packageName] ??= await import(packageName));
   const answer = () => new Response(stream, { headers: { "content-type": "text/event-stream" } });
   const config = { url: "http://unused.invalid", threadId: "thread", initialMessages: messages };
-  const agent = new Agent({ ...config, fetch: async () => answer() });
+  const agent = new HttpAgent({ ...config, fetch: async () => answer() });
   let failure = null;
   agent.subscribe({ onRunErrorEvent: ({ event }) => { failure = event.code; } });
   try {
@@ -22,6 +21,6 @@ async function read(Agent, { stream, messages }) {
   return { messages: agent.messages, state: agent.state, failure };
 }
 
-for (const { version, ...history } of JSON.parse(await text(process.stdin))) {
-  console.log(JSON.stringify(await read(AGENTS[version], history)));
+for (const work of JSON.parse(await text(process.stdin))) {
+  console.log(JSON.stringify(await read(work)));
 }

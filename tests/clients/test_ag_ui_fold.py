@@ -17,7 +17,7 @@ from tests.clients.histories import History, Maker, survivors
 from tests.support.node import find_package
 
 SCRIPT = Path(__file__).with_name("ag_ui_fold.mjs")
-VERSIONS = ("current", "previous")
+VERSIONS = {"current": "@ag-ui/client", "previous": "ag-ui-client-previous"}
 HISTORIES = 100
 
 Messages = list[dict[str, Any]]
@@ -37,7 +37,7 @@ class Told:
 def read_all(told: list[Told], shown: list[Messages]) -> list[dict[str, Any]]:
     """Let the clients read the streams, beginning with what each of them has ``shown`` before."""
     work = [
-        {"version": t.version, "stream": t.stream, "messages": before}
+        {"packageName": VERSIONS[t.version], "stream": t.stream, "messages": before}
         for t, before in zip(told, shown, strict=True)
     ]
     node = find_package("@ag-ui/client")
@@ -66,6 +66,7 @@ def failure_of(history: History) -> str | None:
     return next((errors[kind] for kind in reversed(kinds) if kind in errors), None)
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.proves("P-AGUI-2", "P-AGUI-4", "P-AGUI-5", "P-AGUI-8", "P-AGUI-9")
 def test_a_client_shows_what_we_believe_that_it_shows() -> None:
     histories = [made(seed) for seed in range(HISTORIES)]
@@ -77,6 +78,7 @@ def test_a_client_shows_what_we_believe_that_it_shows() -> None:
         assert result["messages"] == expected.messages, where
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.proves("P-AGUI-3", "P-SSE-11", "S25", "S31", "S32")
 def test_a_client_that_comes_back_shows_what_the_journal_holds() -> None:
     histories = [made(seed) for seed in range(HISTORIES)]
