@@ -3,7 +3,7 @@
 // Knows nothing of how events travel (unbroken/), or of how things are worded (words.js) and drawn (view.js).
 // What was typed or sent outlives a reload: sessionStorage holds it by session until the server has it.
 
-import { EMPTY, open, openTurn } from "./unbroken/unbroken.js";
+import { EMPTY, newKey, open, openTurn } from "./unbroken/unbroken.js";
 import { callKey } from "./transcript.js";
 import { View } from "./view.js";
 import { MISSING, isPending } from "./words.js";
@@ -11,6 +11,7 @@ import { MISSING, isPending } from "./words.js";
 const QUIET_MS = 4_000; // pings are not events, so a connection that lives may still say nothing
 const BLINK_MS = 800; // most connections are back before a person could have read that they were gone
 const SESSION_ID = /^[A-Za-z0-9_-]{16,64}$/;
+const WELL = ["live", "connecting"];
 const UNCONNECTED = { state: "connecting", attempt: 0 };
 
 class Chat {
@@ -19,10 +20,9 @@ class Chat {
     stop: () => this.stop(),
     decide: (turnId, callId, decision) => this.decide(turnId, callId, decision),
     restart: () => this.restart(),
-    reconnect: () => this.session?.reconnect(),
+    reconnect: () => (this.session ?? this.opening)?.reconnect(),
     keepDraft: (text) => this.keepDraft(text),
   });
-  visits = 0;
 
   /** Show the session that the address names, or a fresh one if it names none. */
   async start() {
@@ -46,18 +46,27 @@ class Chat {
 
   /** Go to `session` once it is loaded, in a new entry of the browser's history or in the present one. */
   async enter(session, way) {
-    const visit = ++this.visits;
+    this.opening?.close();
+    this.opening = session;
+    session.subscribe(() => this.notice(session));
     const failure = await session.ready.then(() => undefined, (error) => error);
-    if (visit !== this.visits) return session.close();
-    if (failure && this.session) return this.view.problem(failure.message);
+    if (session !== this.opening) return; // somebody has gone elsewhere meanwhile
+    this.opening = undefined;
+    if (failure) return this.refuse(session, failure);
     this.leave();
-    if (failure) return this.miss([404, 410].includes(failure.status) ? MISSING : failure.message);
     if (location.hash.slice(1) !== session.id) history[way](null, "", `#${session.id}`);
     this.session = session;
-    session.subscribe(() => this.notice());
     this.hear();
     this.restore(session.id);
     this.draw();
+  }
+
+  /** Stay where we are: `session` could not be loaded. */
+  refuse(session, { status, message }) {
+    session.close();
+    if (this.session) return this.view.problem(message);
+    this.leave();
+    this.miss([404, 410].includes(status) ? MISSING : message);
   }
 
   miss(words) {
@@ -67,11 +76,11 @@ class Chat {
 
   /** Forget the session at hand; what it still wants to send is sent when somebody comes back to it. */
   leave() {
-    this.visits += 1;
     if (this.session) this.view.clear();
     this.session?.close();
+    this.opening?.close();
     clearTimeout(this.doubt);
-    this.session = this.missing = this.unsent = this.stopping = this.doubt = undefined;
+    this.session = this.opening = this.missing = this.unsent = this.stopping = this.doubt = undefined;
     this.connection = UNCONNECTED;
     this.answered = new Set();
     this.draw();
@@ -84,9 +93,10 @@ class Chat {
     if (unsent) this.post(unsent);
   }
 
-  /** Take note of what the session says of itself. */
-  notice() {
-    const { view, connection } = this.session;
+  /** Take note of what `session` says of itself, unless another one is on the page. */
+  notice(session) {
+    if (session !== (this.session ?? this.opening)) return;
+    const { view, connection } = session;
     if (view.cursor !== this.cursor) this.hear();
     this.cursor = view.cursor;
     if (!isPending(view, this.unsent)) this.unsent = undefined;
@@ -96,11 +106,11 @@ class Chat {
 
   /** Show how the page is connected, but a connection that is lost only when it does not come back at once. */
   weigh(connection) {
-    const isBlink = this.connection.state === "live" && ["connecting", "waiting"].includes(connection.state);
+    const isBlink = WELL.includes(this.connection.state) && ["connecting", "waiting"].includes(connection.state);
     if (isBlink) {
       this.doubt ??= setTimeout(() => {
         this.doubt = undefined;
-        this.connection = this.session.connection;
+        this.connection = (this.session ?? this.opening).connection;
         this.draw();
       }, BLINK_MS);
       return;
@@ -191,11 +201,6 @@ class Chat {
     this.draw();
     return true;
   }
-}
-
-/** Of 128 random bits; `crypto.randomUUID` is missing on pages that came over plain HTTP. */
-function newKey() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function draftKey(sessionId) {

@@ -13,7 +13,7 @@ const CONNECTION = {
   refused: "Not connected",
 };
 const TROUBLE = {
-  waiting: ["Connection lost.", "The answer goes on at the server, and nothing of it is lost."],
+  waiting: ["There is no connection.", "The answer goes on at the server, and nothing of it is lost."],
   stalled: ["The connection went silent.", "The answer goes on at the server, and nothing of it is lost."],
   offline: ["You are offline.", "The answer goes on, and will be here when you are back."],
 };

@@ -35,25 +35,29 @@ export class Api {
   }
 
   /**
-   * POST or GET until the server answers, and return its JSON and headers.
+   * POST or GET until the server answers, and return its JSON and headers. `report` is told of every try and wait, as
+   * by a stream.
    *
    * Rejects with `ProblemError` where the server refuses for good, and with the signal's reason when it aborts.
    */
-  async call(method, path, { body, headers = {}, signal } = {}) {
+  async call(method, path, { body, headers = {}, signal, report = () => {} } = {}) {
     const json = body && { body: JSON.stringify(body) };
     const type = body && { "Content-Type": "application/json" };
     const init = { method, ...json, headers: { Accept: "application/json", ...type, ...headers } };
     const { environment } = this.#options;
-    for (let failures = 1; ; failures += 1) {
+    for (let attempt = 0; ; attempt += 1) {
       try {
         signal?.throwIfAborted();
+        report({ state: "connecting", attempt });
         return await bounded((given) => this.#once(path, { ...init, signal: given }), ANSWER_MS, environment, signal);
       } catch (error) {
         signal?.throwIfAborted();
         if (!isPassing(error)) throw error;
+        const failures = attempt + 1;
         const wait = decideWait({ failures, toldMs: error.retryAfterMs, random: environment.random });
+        const state = environment.isOnline() ? "waiting" : "offline";
+        report({ state, attempt: failures, retryAt: environment.now() + wait, error });
         await pause(wait, environment, signal);
-        signal?.throwIfAborted();
       }
     }
   }
@@ -68,7 +72,7 @@ export class Api {
     const { token } = this.#options;
     if (typeof token !== "function") return token;
     if (this.#token === undefined) {
-      const asked = Promise.resolve(token({ refresh: this.#expired }));
+      const asked = Promise.resolve({ refresh: this.#expired }).then(token).catch(noToken);
       this.#token = asked;
       this.#expired = false;
       asked.catch(() => this.#token === asked && this.expire());
@@ -82,4 +86,9 @@ export class Api {
     const all = { ...always, ...authorization, ...headers };
     return environment.fetch(baseUrl + path, { ...init, headers: all, credentials, cache: "no-store" });
   }
+}
+
+/** A page may reject with anything, also with nothing; from here on it is an error. */
+function noToken(cause) {
+  throw new Error("no token could be fetched", { cause });
 }

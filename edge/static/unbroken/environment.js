@@ -8,7 +8,7 @@ export function hostEnvironment() {
     fetch: (url, init) => fetch(url, init),
     now: () => Date.now(),
     random: () => Math.random(),
-    uuid,
+    newKey,
     setTimeout: (callback, ms) => setTimeout(callback, ms),
     clearTimeout: (timer) => clearTimeout(timer),
     isOnline: () => globalThis.navigator?.onLine !== false,
@@ -20,14 +20,33 @@ export function hostEnvironment() {
 }
 
 /**
- * Call `listener` with "online", "offline", "visible" (the tab is looked at again) or "restored" (the page
- * comes back out of the back/forward cache, where every connection has died). Returns what ends it.
+ * An environment with one sign more, "wanted" (somebody asks to try again, now), and what gives that.
+ */
+export function withWanted(environment) {
+  const listeners = new Set();
+  const onSign = (listener) => {
+    const stopListening = environment.onSign(listener);
+    listeners.add(listener);
+    return () => {
+      stopListening();
+      listeners.delete(listener);
+    };
+  };
+  const want = () => [...listeners].forEach((listener) => listener("wanted"));
+  return [{ ...environment, onSign }, want];
+}
+
+/**
+ * Call `listener` with "online", "offline", "visible" (the tab is looked at again), "left" (the page goes, perhaps
+ * into the back/forward cache) or "restored" (it comes back out of that, where every connection has died). Returns
+ * what ends it.
  */
 function onSign(listener) {
   const signs = [
     [globalThis, "online", () => listener("online")],
     [globalThis, "offline", () => listener("offline")],
     [globalThis, "focus", () => listener("visible")],
+    [globalThis, "pagehide", () => listener("left")],
     [globalThis, "pageshow", (event) => event.persisted && listener("restored")],
     [globalThis.document, "visibilitychange", () => document.visibilityState === "visible" && listener("visible")],
   ].filter(([target]) => target?.addEventListener);
@@ -51,8 +70,7 @@ function tabs() {
   return { locks: navigator.locks, channel: (name) => new BroadcastChannel(name) };
 }
 
-/** `crypto.randomUUID` is missing on pages that were not loaded over https or from this machine. */
-function uuid() {
-  if (crypto.randomUUID) return crypto.randomUUID();
+/** A key that nobody else has. `crypto.randomUUID` is missing on pages that were not loaded over https or from this machine. */
+export function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

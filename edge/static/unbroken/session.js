@@ -5,11 +5,12 @@
 
 import { Api } from "./api.js";
 import { Gap, isBefore } from "./cursor.js";
-import { hostEnvironment } from "./environment.js";
+import { hostEnvironment, withWanted } from "./environment.js";
 import { ProblemError } from "./problems.js";
 import { Stream } from "./stream.js";
 import { Tabs } from "./tabs.js";
 import { EMPTY, TERMINAL_TYPES, fold, fromSnapshot, openTurn, pack, unpack } from "./view.js";
+import { pause } from "./waiting.js";
 
 /** Open a session, or a new one. Its options are described in unbroken.d.ts. */
 export function open(options = {}) {
@@ -28,15 +29,15 @@ class Session {
   #following;
   #stream;
   #tabs;
-  #tryAgain = () => {};
+  #want;
 
   constructor({ sessionId, fetch, environment, share = true, stallMs, ...server }) {
-    this.#environment = { ...hostEnvironment(), ...(fetch && { fetch }), ...environment };
+    const host = { ...hostEnvironment(), ...(fetch && { fetch }), ...environment };
+    [this.#environment, this.#want] = withWanted(host);
     this.#api = new Api({ ...server, environment: this.#environment });
     this.#options = { baseUrl: server.baseUrl ?? "", share, stallMs };
     this.id = sessionId;
-    this.ready = this.#load();
-    this.ready.catch((error) => this.#report({ state: "refused", attempt: 0, error }));
+    this.#begin();
   }
 
   get view() {
@@ -55,7 +56,7 @@ class Session {
   /** Call `listener` after every change of `view` or `connection`; returns what ends that. Needs no `this`. */
   subscribe = (listener) => {
     this.#listeners.add(listener);
-    this.#following ??= this.ready.then(() => this.#follow(), () => {});
+    this.#awaitLoad();
     return () => void this.#listeners.delete(listener);
   };
 
@@ -81,7 +82,7 @@ class Session {
   }
 
   /** Start a turn. However often it must be sent, it is the same turn: the key stays. */
-  async send(input, { key = this.#environment.uuid(), agent, onDisconnect, pacing } = {}) {
+  async send(input, { key = this.#environment.newKey(), agent, onDisconnect, pacing } = {}) {
     const body = { input, agent, on_disconnect: onDisconnect, pacing };
     const answer = await this.#post("/turns", body, { "Idempotency-Key": key });
     const replayed = answer.headers.get("Idempotency-Replayed") === "true";
@@ -101,9 +102,8 @@ class Session {
 
   /** Connect anew, now: after signing in again, or because a person asks. */
   reconnect() {
-    this.#stream?.reconnect();
-    this.#tryAgain();
-    this.#tabs?.ask({ again: true });
+    if (this.#isUnloaded && this.#connection.state === "refused") this.#begin();
+    else this.#want();
   }
 
   /** Give everything back. What was sent goes on without us. */
@@ -115,14 +115,30 @@ class Session {
 
   // --- loading ---------------------------------------------------------------------------------
 
+  #begin() {
+    this.#following = undefined;
+    this.ready = this.#load();
+    this.ready.catch((error) => this.#report({ state: "refused", attempt: 0, error }));
+    if (this.#listeners.size > 0) this.#awaitLoad();
+  }
+
   async #load() {
-    const signal = this.#closing.signal;
+    const call = { signal: this.#closing.signal, report: (connection) => this.#report(connection) };
     if (this.id === undefined) {
-      this.id = (await this.#api.call("POST", "/v1/sessions", { body: {}, signal })).body.session_id;
+      this.id = (await this.#api.call("POST", "/v1/sessions", { ...call, body: {} })).body.session_id;
     } else {
-      this.#show(fromSnapshot((await this.#api.call("GET", this.#path(), { signal })).body));
+      this.#show(fromSnapshot((await this.#api.call("GET", this.#path(), call)).body));
     }
     this.#position = this.#view.cursor;
+  }
+
+  get #isUnloaded() {
+    return this.#position === undefined;
+  }
+
+  /** Follow once the session is loaded; a load that was refused may be begun again. */
+  #awaitLoad() {
+    this.#following ??= this.ready.then(() => this.#follow(), () => {});
   }
 
   async #post(path, body, headers) {
@@ -168,17 +184,10 @@ class Session {
         for await (const events of this.#stream) this.#take(events);
       } catch (error) {
         report({ state: "refused", attempt: 0, error });
-        await this.#untilTriedAgain(signal);
+        await pause(Infinity, this.#environment, signal, ["wanted"]);
       }
     }
     this.#stream = undefined;
-  }
-
-  #untilTriedAgain(signal) {
-    return new Promise((resolve) => {
-      this.#tryAgain = resolve;
-      signal.addEventListener("abort", resolve);
-    });
   }
 
   #take(events) {
@@ -201,7 +210,7 @@ class Session {
   #report(connection) {
     if (this.#closing.signal.aborted && connection.state !== "closed") return;
     this.#tabs?.say({ connection: packConnection(connection) });
-    this.#become({ ...connection, leader: this.#tabs?.leads ?? true });
+    this.#become({ ...connection, leader: this.#tabs?.leads ?? this.#stream !== undefined });
   }
 
   #become(connection) {
@@ -245,8 +254,10 @@ class Session {
   }
 }
 
+/** A connection as plain data; of an error that is not the server's, only its words can be. */
 function packConnection({ state, attempt, retryAt, error }) {
-  return { state, attempt, retryAt, error: error && { ...error, title: error.message } };
+  const told = error instanceof ProblemError && { ...error };
+  return { state, attempt, retryAt, error: error && { ...told, title: error.message } };
 }
 
 function unpackConnection({ error, ...rest }) {

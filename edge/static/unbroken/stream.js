@@ -8,6 +8,8 @@ import { isPassing } from "./problems.js";
 import { CONTROL_TYPES } from "./view.js";
 import { MOST_MS, decideWait, pause } from "./waiting.js";
 
+const REVIVING = ["online", "restored", "wanted"];
+
 /** Two of the server's pings (every 10 s) and some grace. */
 export const STALL_MS = 25_000;
 
@@ -26,12 +28,7 @@ export class Stream {
     this.#parts = { api, path, cursor, until, stallMs, report, signal, environment };
   }
 
-  /** Drop the connection or the wait at hand, and connect now. */
-  reconnect() {
-    this.#stop("again");
-  }
-
-  /** The same, but after a wait: what came did not fit. */
+  /** Drop the connection at hand, and wait before the next one: what came did not fit. */
   distrust() {
     this.#stop("ended");
   }
@@ -86,6 +83,8 @@ export class Stream {
   async #rest(error) {
     const { environment, report, signal } = this.#parts;
     if (signal.aborted || error.reason === "again") return;
+    this.#patience = new AbortController();
+    if (error.reason === "left") return pause(Infinity, environment, this.#patience.signal, []);
     const now = environment.now();
     if (now - this.#openedAt >= MOST_MS) this.#failures = 0; // a connection that lived is no failure
     if (error.reason !== "told") this.#failures += 1;
@@ -94,14 +93,13 @@ export class Stream {
     if (error.reason === "told") this.#failures += 1;
     const state = environment.isOnline() ? waitingState(error) : "offline";
     report({ state, attempt: this.#failures, retryAt: now + wait, error });
-    this.#patience = new AbortController();
     await pause(wait, environment, this.#patience.signal);
   }
 
-  /** A network that comes back, or a page out of its cache, has left old connections dead. */
+  /** A network that comes back, or a page out of its cache, has left old connections dead; a cached page has none. */
   #notice(sign) {
-    if (sign === "online" || sign === "restored") this.reconnect();
-    if (sign === "offline") this.#current?.cut("offline");
+    if (REVIVING.includes(sign)) this.#stop("again");
+    if (sign === "offline" || sign === "left") this.#current?.cut(sign);
     if (sign === "visible") this.#current?.doubt();
   }
 }

@@ -10,7 +10,7 @@ export interface Options {
   sessionId?: string;
   /**
    * A bearer token, or what fetches one. It is asked with `refresh` when the last token was refused or is about to
-   * expire, and its answer is kept until then.
+   * expire, and its answer is kept until then. What it rejects with is the `cause` of the error that is told.
    */
   token?: string | ((why: { refresh: boolean }) => string | Promise<string>);
   /** More headers for every request. */
@@ -30,10 +30,16 @@ export interface Options {
 /** Open a session. It connects when somebody subscribes or iterates. */
 export function open(options?: Options): Session;
 
+/** A random key for a turn, also where `crypto.randomUUID` is missing. */
+export function newKey(): string;
+
 export interface Session extends AsyncIterable<StreamEvent> {
   /** Known once `ready` has resolved, or from the start if it was given. */
   readonly id: string | undefined;
-  /** Resolves when the session is known and its view loaded; rejects with `ProblemError` if the server refuses. */
+  /**
+   * Resolves when the session is known and its view loaded; rejects with `ProblemError` if the server refuses. After
+   * that `reconnect` loads anew, and this is another promise.
+   */
   readonly ready: Promise<void>;
   /** A new object whenever something has changed; what has not keeps its identity. Follows from the first `subscribe` on. */
   readonly view: View;
@@ -54,14 +60,14 @@ export interface Session extends AsyncIterable<StreamEvent> {
   stop(turnId?: string): Promise<{ state: "cancelling" | "done" }>;
   /** Answer a call that waits for a person or for this client. */
   decide(turnId: string, callId: string, decision: Decision): Promise<{ state: "accepted" }>;
-  /** Connect anew, now. */
+  /** Connect anew, now: end every wait, and try what was refused again. */
   reconnect(): void;
   /** End everything on this side; a running turn goes on. */
   close(): void;
 }
 
 export interface SendOptions {
-  /** 16 to 128 characters of `[A-Za-z0-9_-]`; by default a random UUID. Keep it to send the same turn after a reload. */
+  /** 16 to 128 characters of `[A-Za-z0-9_-]`; by default `newKey()`. Keep it to send the same turn after a reload. */
   key?: string;
   agent?: string;
   onDisconnect?: "continue" | "cancel";

@@ -3,6 +3,7 @@
 // Knows nothing of pages. No build step, no dependency; the types and options are in unbroken.d.ts.
 
 export { Gap, START, isNext, parseCursor } from "./cursor.js";
+export { newKey } from "./environment.js";
 export { ProblemError } from "./problems.js";
 export { open } from "./session.js";
 export { Parser } from "./sse.js";

@@ -7,16 +7,17 @@ export const FIRST_MS = 1_000;
 export const MOST_MS = 20_000;
 
 const DEADENING = ["online", "restored"]; // whatever was open before is dead
-const WAKING = ["online", "visible", "restored"];
+const WAKING = ["online", "visible", "restored", "wanted"];
+const LONGEST_MS = 2 ** 31 - 1; // a browser's timer for longer than that is over at once
 
-/** The wait after `failures` failures in a row, in ms; never shorter than the server asked for. */
+/** The wait after `failures` failures in a row, in ms; not shorter than the server asked for. */
 export function decideWait({ failures, toldMs, random }) {
   const bound = failures === 0 ? 0 : Math.min(FIRST_MS * 2 ** (failures - 1), MOST_MS);
-  return (toldMs ?? 0) + Math.floor(random() * bound);
+  return Math.min((toldMs ?? 0) + Math.floor(random() * bound), LONGEST_MS);
 }
 
-/** Wait for `ms`, or until `signal` aborts, or until the browser shows a sign that trying is worth it. */
-export function pause(ms, environment, signal) {
+/** Wait for `ms`, which may be `Infinity`, or until `signal` aborts, or until one of `signs` that trying is worth it. */
+export function pause(ms, environment, signal, signs = WAKING) {
   return new Promise((resolve) => {
     const end = () => {
       environment.clearTimeout(timer);
@@ -24,8 +25,8 @@ export function pause(ms, environment, signal) {
       signal?.removeEventListener("abort", end);
       resolve();
     };
-    const timer = environment.setTimeout(end, ms);
-    const stopListening = environment.onSign((sign) => WAKING.includes(sign) && end());
+    const timer = ms < Infinity ? environment.setTimeout(end, ms) : undefined;
+    const stopListening = environment.onSign((sign) => signs.includes(sign) && end());
     if (signal?.aborted) end();
     else signal?.addEventListener("abort", end);
   });

@@ -9,7 +9,7 @@ export class FakeTabs {
   /** What one tab sees. A frozen tab is delivered nothing until it thaws. */
   environment(tab) {
     return {
-      locks: { request: (name, options, callback) => this.#request(name, options, callback) },
+      locks: { request: (...asked) => (tab.sandboxed ? Promise.reject(notAllowed()) : this.#request(...asked)) },
       channel: (name) => this.#channel(name, tab),
     };
   }
@@ -65,6 +65,10 @@ export class FakeTabs {
 
 function deliver(channel, data) {
   if (!channel.tab.frozen) channel.onmessage?.({ data });
+}
+
+function notAllowed() {
+  return new DOMException("no locks in a sandbox", "SecurityError");
 }
 
 function abortError() {

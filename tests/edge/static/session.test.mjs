@@ -1,4 +1,4 @@
-// A session: what it loads and sends, what a loop over it gets, and what happens when the server refuses.
+// A session that is loaded: what it shows and sends, what a loop over it gets, and what happens when the server refuses.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -32,16 +32,6 @@ async function following(options) {
 }
 
 const textIn = (view) => view.turns.at(-1)?.items.map((item) => item.text).join("");
-
-test("a session without an id is made, and begins empty", async () => {
-  const world = new World();
-  const session = open({ baseUrl: "https://agents.example", environment: world.tab().environment });
-  const made = await world.take();
-  assert.deepEqual([made.method, made.url, made.body], ["POST", "https://agents.example/v1/sessions", "{}"]);
-  made.json({ session_id: ID, cursor: "0-0" }, { status: 201 });
-  await session.ready;
-  assert.deepEqual([session.id, session.view.turns, session.cursor], [ID, [], "0-0"]);
-});
 
 test("a view is its snapshot until somebody subscribes, and goes on from its cursor", async () => {
   const turns = [{ turn_id: "t1", attempt: 1, input: [], state: "running", items: [] }];
@@ -117,9 +107,10 @@ test("delayed saving is told for as long as the connection that said so", async 
 });
 
 test("a refused stream is tried again when somebody wants to", async () => {
-  const { world, session, connection } = await following();
+  const { world, tab, session, connection } = await following();
   connection.problem(401, "unauthenticated");
   await world.pass(600_000);
+  for (const sign of ["online", "visible", "restored"]) tab.sign(sign);
   await world.nothingAsked();
   assert.equal(session.connection.state, "refused");
   assert.ok(session.connection.error instanceof ProblemError);
@@ -129,24 +120,12 @@ test("a refused stream is tried again when somebody wants to", async () => {
   assert.equal(session.connection.state, "live");
 });
 
-test("a session that is not there is refused, and nothing else is asked", async () => {
-  const world = new World();
-  const session = open({ sessionId: ID, environment: world.tab().environment });
-  session.subscribe(() => {});
-  (await world.take()).problem(404, "session-not-found");
-  await assert.rejects(session.ready, { code: "session-not-found", status: 404 });
-  await assert.rejects(session.send("Hi"), { code: "session-not-found" });
-  assert.equal(session.connection.state, "refused");
+test("a session that is closed by who is told of its wait waits no more", async () => {
+  const { world, session, connection } = await following();
+  session.subscribe(() => session.connection.state === "waiting" && session.close());
+  connection.fail();
   await world.nothingAsked();
-});
-
-test("a snapshot is asked for until it is there", async () => {
-  const world = new World();
-  const session = open({ sessionId: ID, environment: world.tab().environment });
-  (await world.take()).fail();
-  (await world.takeAfter(500)).problem(503);
-  (await world.takeAfter(1_000)).json(SNAPSHOT);
-  await session.ready;
+  assert.equal(world.timers, 0);
 });
 
 test("a turn is sent until the server has it, always with the same key and body", async () => {

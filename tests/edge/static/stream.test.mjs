@@ -54,6 +54,10 @@ test("waits have full jitter: any time from none to a bound that doubles up to t
   assert.deepEqual(waits(0.5), [500, 1_000, 2_000, 4_000, 8_000, MOST_MS / 2, MOST_MS / 2]);
 });
 
+test("a wait is never so long that a browser's timer would be over at once", async () => {
+  assert.equal(decideWait({ failures: 1, toldMs: 10 ** 12, random: () => 0.5 }), 2 ** 31 - 1);
+});
+
 test("a server that cannot be reached is tried less and less often, until an event comes", async () => {
   const it = reader();
   for (const ms of [0, 500, 1_000, 2_000]) (await it.world.takeAfter(ms)).fail();
@@ -109,6 +113,22 @@ for (const sign of ["online", "restored"]) {
     assert.equal(second.cursor, "1-1");
   });
 }
+
+test("a page that is left has no connection and makes none until it is restored", async () => {
+  const it = reader();
+  const first = await it.world.take();
+  first.stream(PING, start(1));
+  await settle();
+  it.tab.sign("left");
+  await it.world.nothingAsked();
+  assert.ok(first.aborted);
+  assert.equal(it.world.timers, 0);
+  it.tab.sign("visible");
+  await it.world.nothingAsked();
+  it.tab.sign("restored");
+  assert.equal((await it.world.take()).cursor, "1-1");
+  assert.deepEqual(it.states, ["connecting", "live", "connecting"]);
+});
 
 test("looking at the page again leaves a live connection alone", async () => {
   const it = reader();
@@ -177,7 +197,7 @@ test("the latest connection wins: what an older one still says is lost, in which
   const first = await world.take();
   first.stream(PING, start(1));
   await settle();
-  it.stream.reconnect();
+  it.tab.sign("wanted");
   const second = await world.take();
   first.send(token(2, "late"), token(3, "later"));
   await settle();
@@ -193,7 +213,7 @@ test("headers that arrive when they are wanted no more start nothing", async () 
   world.deaf = true;
   const it = reader({ world });
   const first = await world.take();
-  it.stream.reconnect();
+  it.tab.sign("wanted");
   const second = await world.take();
   first.stream(PING, start(1));
   await settle();
@@ -303,6 +323,12 @@ test("a token that cannot be fetched just now is asked for again", async () => {
   const it = reader({ token: async () => failures-- > 0 ? Promise.reject(new Error("offline")) : "token" });
   await it.world.pass(500 + 1_000);
   assert.equal((await it.world.take()).headers.Authorization, "Bearer token");
+});
+
+test("a token that cannot be fetched for no reason at all is asked for again, and not at once", async () => {
+  let failures = 1;
+  const it = reader({ token: async () => failures-- > 0 ? Promise.reject() : "token" });
+  assert.equal((await it.world.takeAfter(500)).headers.Authorization, "Bearer token");
 });
 
 test("a token that never comes is silence", async () => {

@@ -10,8 +10,8 @@ const ID = "session-0123456789";
 const EMPTY = { session_id: ID, cursor: "0-0", first_seq: 1, turns: [], state: {} };
 
 /** One more tab that shows the session, with its snapshot loaded. */
-async function join(world, { snapshot = EMPTY, shares = true } = {}) {
-  const tab = world.tab({ shares });
+async function join(world, { snapshot = EMPTY, ...kind } = {}) {
+  const tab = world.tab({ shares: true, ...kind });
   const session = open({ sessionId: ID, environment: tab.environment });
   session.subscribe(() => {});
   const asked = await world.take();
@@ -196,6 +196,104 @@ test("a refusal is known in every tab, and any of them can ask to try again", as
   (await world.take()).stream(PING);
   await settle();
   assert.deepEqual(tabs.map(({ session }) => session.connection.state), ["live", "live"]);
+});
+
+/** Go to another page, and let the browser keep this one. */
+function leave({ tab }) {
+  tab.sign("left");
+  tab.frozen = true;
+}
+
+function comeBack({ tab }) {
+  tab.frozen = false;
+  tab.sign("restored");
+}
+
+test("a leading page that is left gives the lead up at once, and follows when it comes back", async () => {
+  const { world, tabs, stream } = await family(2);
+  stream.send(start(1), token(2, "a"));
+  await settle();
+  leave(tabs[0]);
+  const next = await world.take();
+  assert.ok(stream.aborted);
+  assert.equal(next.cursor, "1-2");
+  next.stream(PING, token(3, "b"));
+  await world.pass(5_000);
+  comeBack(tabs[0]);
+  await settle();
+  next.send(token(4, "c"));
+  await world.nothingAsked();
+  assert.deepEqual(tabs.map(text), ["abc", "abc"]);
+  assert.deepEqual(leaders(tabs), [false, true]);
+});
+
+test("a page that was left alone leads again when it comes back", async () => {
+  const { world, tabs, stream } = await family(1);
+  stream.send(start(1));
+  await settle();
+  leave(tabs[0]);
+  await world.nothingAsked();
+  assert.ok(stream.aborted);
+  comeBack(tabs[0]);
+  assert.equal((await world.take()).cursor, "1-1");
+  assert.deepEqual(leaders(tabs), [true]);
+});
+
+test("a page that was left is never given the lead, and asks for nothing", async () => {
+  const { world, tabs, stream } = await family(2);
+  tabs[1].tab.sign("visible");
+  for (const sign of ["left", "online", "visible", "wanted"]) tabs[1].tab.sign(sign);
+  tabs[0].session.close();
+  await world.pass(60_000);
+  await world.nothingAsked();
+  assert.ok(stream.aborted);
+  assert.equal(world.timers, 0);
+});
+
+test("a page that is left while it takes the lead from a frozen one does not lead", async () => {
+  const { world, tabs } = await family(2);
+  const [frozen, seen] = tabs;
+  frozen.tab.frozen = true;
+  seen.tab.sign("visible");
+  // It looks whether it is visible, and takes the lock: it is left before that is granted.
+  Object.defineProperty(seen.tab, "visible", { get: () => (queueMicrotask(() => leave(seen)), true) });
+  await world.pass(2_000);
+  const stream = (await world.take()).stream(PING);
+  assert.equal(stream.tab, frozen.tab); // it has the lock back
+  frozen.tab.frozen = false;
+  comeBack(seen);
+  await settle();
+  stream.send(start(1), token(2, "a"));
+  await world.nothingAsked();
+  assert.deepEqual([tabs.map(text), leaders(tabs)], [["a", "a"], [true, false]]);
+});
+
+test("a page that closed the session may ask to connect, in vain", async () => {
+  const { world, tabs } = await family(2);
+  tabs[1].session.close();
+  tabs[1].session.reconnect();
+  await world.nothingAsked();
+});
+
+test("an error that cannot be sent to other tabs is told them in its words", async () => {
+  const { world, tabs, stream } = await family(2);
+  stream.fail(Object.assign(new Error("cut"), { retry() {} }));
+  await settle();
+  for (const { session } of tabs) {
+    const { state, error } = session.connection;
+    assert.deepEqual([state, error.message], ["waiting", "cut"]);
+  }
+  (await world.takeAfter(500)).stream(PING);
+});
+
+test("where a page may have no locks, each tab has its own stream", async () => {
+  const world = new World();
+  const first = await join(world, { sandboxed: true });
+  (await world.take()).stream(PING);
+  const second = await join(world, { sandboxed: true });
+  (await world.take()).stream(PING, start(1));
+  await settle();
+  assert.deepEqual(leaders([first, second]), [true, true]);
 });
 
 test("without locks or channels, and where it is not wanted, each tab has its own stream", async () => {

@@ -42,8 +42,12 @@ def test_a_stream_outlives_its_connections() -> None:
 
 
 @pytest.mark.proves("S17", "T48", "P-HTTP-5")
-def test_a_session_is_loaded_followed_and_spoken_to() -> None:
+def test_a_session_is_followed_and_spoken_to() -> None:
     prove("session")
+
+
+def test_a_session_is_loaded_and_what_that_waits_for_is_told() -> None:
+    prove("loading")
 
 
 @pytest.mark.proves("S71")

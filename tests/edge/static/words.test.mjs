@@ -72,7 +72,7 @@ const behaviours = {
     assert.equal(connectionWords({ state: "connecting", attempt: 2 }), "Reconnecting…");
     assert.equal(troubleWords({ state: "live", attempt: 0 }, true), "");
     assert.equal(troubleWords({ state: "connecting", attempt: 0 }, true), "");
-    assert.equal(troubleWords({ state: "connecting", attempt: 1 }, false), "Connection lost.");
+    assert.equal(troubleWords({ state: "connecting", attempt: 1 }, false), "There is no connection.");
     assert.match(troubleWords({ state: "offline", attempt: 1 }, true), /offline.*will be here/);
     assert.equal(troubleWords({ state: "refused", error: new Error("No access") }, true), "No access");
   },

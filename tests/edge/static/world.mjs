@@ -80,13 +80,17 @@ export class World {
   #made = 0;
   #tabs = new FakeTabs();
 
-  /** One tab of the browser: an environment whose signs the test gives. `shares` is whether it has Web Locks. */
-  tab({ shares = false } = {}) {
+  /**
+   * One tab of the browser: an environment whose signs the test gives. `shares` is whether it has Web Locks, and they are
+   * refused where it is `sandboxed`.
+   */
+  tab({ shares = false, sandboxed = false } = {}) {
     const listeners = new Set();
     const tab = {
       online: true,
       visible: true,
       frozen: false,
+      sandboxed,
       listeners,
       sign: (sign) => [...listeners].forEach((listener) => listener(sign)),
     };
@@ -94,7 +98,7 @@ export class World {
       fetch: (url, init) => this.#fetch(url, init, tab),
       now: () => this.now,
       random: () => this.chance,
-      uuid: () => `key-${String((this.#made += 1)).padStart(16, "0")}`,
+      newKey: () => `key-${String((this.#made += 1)).padStart(16, "0")}`,
       setTimeout: (callback, ms) => this.#setTimeout(callback, ms, tab),
       clearTimeout: (timer) => (this.#timers = this.#timers.filter((other) => other !== timer)),
       isOnline: () => tab.online,
