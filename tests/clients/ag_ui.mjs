@@ -35,7 +35,8 @@ async function call(name, args) {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { name, args } = JSON.parse(line);
+  const { name, args, headers } = JSON.parse(line);
+  agent.headers = headers ?? agent.headers;
   void call(name, args);
 }
 process.exit(0);

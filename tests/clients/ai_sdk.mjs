@@ -4,6 +4,7 @@
 import { createInterface } from "node:readline";
 
 const { packageName, api, id, messages = [], sendWhen } = JSON.parse(process.argv[2]);
+let headers;
 const sdk = await import(packageName);
 
 const told = { toolCalls: [], data: [], finishes: [] };
@@ -40,7 +41,7 @@ const note = (list) => (entry) => { list.push(entry); state.print(); };
 const chat = new Chat({
   id,
   state,
-  transport: new sdk.DefaultChatTransport({ api }),
+  transport: new sdk.DefaultChatTransport({ api, headers: () => headers }),
   sendAutomaticallyWhen: sendWhen && sdk[sendWhen],
   onToolCall: ({ toolCall }) => note(told.toolCalls)(toolCall.toolCallId),
   onData: note(told.data),
@@ -48,7 +49,9 @@ const chat = new Chat({
 });
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { call, args } = JSON.parse(line);
-  void chat[call](...args);
+  const { call, args, headers: newer } = JSON.parse(line);
+  headers = newer ?? headers;
+  if (call) void chat[call](...args);
+  else state.print();
 }
 process.exit(0);

@@ -16,7 +16,7 @@ from typing import Any, cast
 from edge.core.control import Reconnect
 from edge.journal.memory import MemoryJournal
 from edge.main import AG_UI, AI_SDK
-from edge.ports import Authenticator, Journal, Principal
+from edge.ports import Authenticator, Clock, Journal, Principal
 from edge.sessions.registry import Registry
 from edge.sessions.settings import SessionSettings
 from edge.telemetry import Metrics
@@ -126,6 +126,7 @@ async def live_edge(
     *,
     journal: Journal | None = None,
     authenticator: Authenticator | None = None,
+    clock: Clock | None = None,
     **settings: Any,
 ) -> AsyncIterator[LiveEdge]:
     """Serve an edge over the scripted runtime; ``settings`` are those of ``SessionSettings``."""
@@ -134,7 +135,7 @@ async def live_edge(
         registry = Registry(
             journal=kept,
             runtime=GrpcRuntime(target, RuntimeOptions(), Metrics()),
-            clock=FixedClock(),
+            clock=clock or FixedClock(),
             telemetry=Metrics(),
             settings=SessionSettings(**settings),
             encode=native.event_frame,
