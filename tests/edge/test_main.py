@@ -13,11 +13,18 @@ import pytest
 from google.auth.exceptions import DefaultCredentialsError
 from hypercorn.config import Config as HypercornConfig
 
-from edge.config import LOOPBACK_NAMES, Config, FirestoreChoice, MemoryChoice, SqliteChoice
+from edge.config import (
+    LOOPBACK_NAMES,
+    Config,
+    FirestoreChoice,
+    MemoryChoice,
+    SqliteChoice,
+    TokenIssuer,
+)
 from edge.core.errors import JournalUnavailable
 from edge.journal.firestore import FirestoreJournal
 from edge.journal.memory import MemoryJournal
-from edge.main import serve
+from edge.main import _authenticator, _refuse_an_open_door, serve
 from edge.process import StartFailed, Stopped, unless_stopped
 from edge.sessions.viewer import Viewer
 from edge.upstream.client import GrpcRuntime
@@ -163,6 +170,11 @@ async def test_what_is_missing_is_said_in_one_line(
             pass
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_edge_that_asks_for_tokens_may_leave_loopback() -> None:
+    tokens = TokenIssuer("https://issuer.example", "app", "https://issuer.example/keys")
+    _refuse_an_open_door("0.0.0.0", _authenticator(tokens).open_to_all)
 
 
 async def test_an_edge_waits_for_a_journal_that_is_away_for_a_moment(

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.edge_process import EdgeProcess, edge_process, failed_start
-from tests.support.http_client import Exchange, exchange, post
+from tests.support.http_client import Exchange, ask, exchange, post
+from tests.support.issuer import AUDIENCE, ISSUER, Issuer, bearer, token
 from tests.support.scripted_runtime import ScriptedRuntime, emit, hang, text
 
 pytestmark = pytest.mark.realtime
@@ -20,9 +21,11 @@ KEY = ("Idempotency-Key", "key-0123456789ab")
 
 
 @asynccontextmanager
-async def edge_over(runtime: ScriptedRuntime, folder: Path) -> AsyncIterator[EdgeProcess]:
+async def edge_over(
+    runtime: ScriptedRuntime, folder: Path, **variables: str
+) -> AsyncIterator[EdgeProcess]:
     async with runtime.serve() as target:
-        settings = {"EDGE_JOURNAL": "memory:", "EDGE_RUNTIME_TARGET": target}
+        settings = {"EDGE_JOURNAL": "memory:", "EDGE_RUNTIME_TARGET": target, **variables}
         async with edge_process(folder, **settings, EDGE_DRAIN_SECONDS="3") as edge:
             yield edge
 
@@ -49,6 +52,26 @@ async def test_a_process_told_to_stop_ends_its_streams_resumably_and_leaves_in_t
         stopping = asyncio.create_task(edge.stop(number))
         assert (await stream.messages())[-1].type == "reconnect"
         assert await stopping == 0
+
+
+@pytest.mark.proves("P-HTTP-17", "P-HTTP-18")
+async def test_an_edge_that_asks_for_tokens_answers_under_any_name_and_logs_none(
+    tmp_path: Path,
+) -> None:
+    async with Issuer().serve() as issuer:
+        tokens = {"EDGE_AUTH_ISSUER": ISSUER, "EDGE_AUTH_AUDIENCE": AUDIENCE}
+        tokens["EDGE_AUTH_JWKS_URL"] = issuer.url
+        async with edge_over(ScriptedRuntime(), tmp_path, **tokens) as edge:
+            lines = [("Host", "chat.example.com"), ("Origin", "https://chat.example.com")]
+            lines.append(("Content-Type", "application/json"))
+            statuses = []
+            for user in ([], [bearer(token(aud="other"))], [bearer(token("ec-1"))]):
+                answer = await ask(edge.port, "POST", "/v1/sessions", [*lines, *user], b"{}")
+                statuses.append(answer.status)
+            assert statuses == [401, 401, 201]
+            assert await edge.stop() == 0
+            assert edge.process.stderr is not None
+            assert b"eyJ" not in await edge.process.stderr.read()
 
 
 @pytest.mark.proves("T09")
