@@ -29,14 +29,20 @@ expect.set_options(timeout=PATIENCE_SECONDS * 1000)
 
 
 @asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
-    """Run a browser, or skip the test that asked where there is none."""
+async def chromium(*, keeps_pages: bool = False) -> AsyncIterator[Browser]:
+    """Run a browser, or skip the test that asked where there is none.
+
+    Whether it keeps pages that are left (in its back/forward cache) is for the test to say.
+    """
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         pytest.skip("NOT RUN: no Chromium on this machine to show the page in")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=path, args=FLAGS, timeout=PATIENCE_SECONDS * 1000
+            executable_path=path,
+            args=FLAGS,
+            ignore_default_args=["--disable-back-forward-cache"] if keeps_pages else None,
+            timeout=PATIENCE_SECONDS * 1000,
         )
         try:
             yield browser
