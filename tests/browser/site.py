@@ -15,7 +15,7 @@ from edge.core.cursor import Cursor
 from edge.core.requests import TurnRequest, TurnStarted, Until
 from edge.sessions.viewer import Viewer
 from tests.support.live_edge import LiveEdge, live_edge
-from tests.support.scripted_runtime import ScriptedAttempt, ScriptedRuntime, Step
+from tests.support.scripted_runtime import ScriptedRuntime, Step, wait_for
 from tests.support.tcp_proxy import TcpProxy, tcp_proxy
 
 PATIENCE_SECONDS = 60.0
@@ -106,8 +106,4 @@ class Cue:
         self._given.set()
 
     def wait(self) -> Step:
-        async def step(_: ScriptedAttempt) -> None:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                await self._given.wait()
-
-        return step
+        return wait_for(self._given)

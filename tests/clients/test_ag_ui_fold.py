@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +12,8 @@ from edge.core.event import Event
 from edge.wire.ag_ui import AgUiFold
 from edge.wire.ag_ui_events import frame
 from tests.clients.histories import History, Maker, survivors
-from tests.support.node import find_package
+from tests.clients.script import answer_of
 
-SCRIPT = Path(__file__).with_name("ag_ui_fold.mjs")
 VERSIONS = {"current": "@ag-ui/client", "previous": "ag-ui-client-previous"}
 HISTORIES = 100
 
@@ -40,17 +37,7 @@ def read_all(told: list[Told], shown: list[Messages]) -> list[dict[str, Any]]:
         {"packageName": VERSIONS[t.version], "stream": t.stream, "messages": before}
         for t, before in zip(told, shown, strict=True)
     ]
-    node = find_package("@ag-ui/client")
-    ran = subprocess.run(
-        [node, SCRIPT],
-        check=False,
-        input=json.dumps(work),
-        capture_output=True,
-        text=True,
-        timeout=110,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+    return answer_of("ag_ui_fold.mjs", work, "@ag-ui/client")
 
 
 def made(seed: int) -> History:

@@ -21,7 +21,6 @@ from tests.clients.script import NodeScript, node_script
 from tests.support.http_client import ask
 from tests.support.live_edge import LiveEdge, live_edge
 from tests.support.scripted_runtime import (
-    ScriptedAttempt,
     ScriptedRuntime,
     Step,
     completed,
@@ -31,6 +30,7 @@ from tests.support.scripted_runtime import (
     text,
     tool_finished,
     tool_started,
+    wait_for,
     wait_for_ack,
     wait_for_cancel,
 )
@@ -73,12 +73,7 @@ class Stage:
 
     def wait(self) -> Step:
         """Return a step of the runtime that waits until the test opens the gate."""
-
-        async def step(_: ScriptedAttempt) -> None:
-            async with asyncio.timeout(60):
-                await self.gate.wait()
-
-        return step
+        return wait_for(self.gate)
 
 
 @pytest_asyncio.fixture(params=PACKAGES)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +17,8 @@ from edge.ports import MustReplay
 from edge.wire.ai_sdk import V6, V7, Major, TurnEncoder
 from tests.clients.ai_sdk_chat import PACKAGES
 from tests.clients.histories import History, Maker, survivors
-from tests.support.node import find_package
+from tests.clients.script import answer_of
 
-SCRIPT = Path(__file__).with_name("ai_sdk_fold.mjs")
 MAJORS = {"v6": V6, "v7": V7}
 HISTORIES = 150
 STATES = {"succeeded": "output-available"}
@@ -97,19 +94,6 @@ def shown(message: dict[str, Any]) -> tuple[list[tuple[str, str]], dict[str, str
     return sorted(texts), calls
 
 
-def read_all(work: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
-    ran = subprocess.run(
-        [find_package("ai"), SCRIPT],
-        check=False,
-        input=json.dumps(work),
-        capture_output=True,
-        text=True,
-        timeout=110,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return [json.loads(line) for line in ran.stdout.splitlines()]
-
-
 @pytest.mark.timeout(120)
 @pytest.mark.proves(
     "P-AI-6", "P-AI-7", "P-AI-8", "P-AI-9", "S25", "S31", "S32", "P-EVT-2", "P-SSE-11"
@@ -126,7 +110,7 @@ def test_whenever_a_client_comes_it_shows_what_the_journal_holds() -> None:
                 if one.whole:
                     work.append({"packageName": PACKAGES[name], "stream": one.stream})
                     wanted.append(history)
-    for history, result in zip(wanted, read_all(work), strict=True):
+    for history, result in zip(wanted, answer_of("ai_sdk_fold.mjs", work, "ai"), strict=True):
         failed = isinstance(history[-1], Event) and history[-1].type == "error"
         assert result["failure"] == ("runtime_error" if failed else None)
         assert shown(result["message"]) == expected(history)

@@ -17,15 +17,14 @@ from tests.clients.script import NodeScript, State, node_script
 from tests.support.http_client import ask
 from tests.support.live_edge import live_edge
 from tests.support.scripted_runtime import (
-    ScriptedAttempt,
     ScriptedRuntime,
-    Step,
     completed,
     emit,
     finished,
     text,
     tool_finished,
     tool_started,
+    wait_for,
     wait_for_ack,
     wait_for_cancel,
 )
@@ -41,14 +40,6 @@ def page(port: int, **options: object) -> AbstractAsyncContextManager[NodeScript
     """Open a page; to leave it is to close the tab."""
     api = f"http://127.0.0.1:{port}{API}"
     return node_script("ai_sdk_hook.mjs", {"api": api, "id": CHAT, **options}, "@ai-sdk/react")
-
-
-def wait_for(gate: asyncio.Event) -> Step:
-    async def step(_: ScriptedAttempt) -> None:
-        async with asyncio.timeout(60):
-            await gate.wait()
-
-    return step
 
 
 def ready(words: str) -> Callable[[State], bool]:

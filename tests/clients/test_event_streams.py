@@ -16,16 +16,14 @@ from tests.clients.script import NodeScript, State, node_script
 from tests.support.http_client import post
 from tests.support.live_edge import LiveEdge, live_edge
 from tests.support.scripted_runtime import (
-    PATIENCE_SECONDS,
-    ScriptedAttempt,
     ScriptedRuntime,
-    Step,
     completed,
     emit,
     finished,
     text,
     tool_finished,
     tool_started,
+    wait_for,
     wait_for_ack,
     wait_for_cancel,
 )
@@ -36,16 +34,6 @@ pytestmark = pytest.mark.realtime
 
 READERS = ("eventsource", "fetch-event-source", "eventsource-parser")
 CONTROLS = ("rewind", "reset", "caught_up", "status", "reconnect", "ping")
-
-
-def wait_for(signal: asyncio.Event) -> Step:
-    """Go on when the test says so."""
-
-    async def step(_: ScriptedAttempt) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS * 6):
-            await signal.wait()
-
-    return step
 
 
 Got = list[tuple[str, str]]

@@ -235,6 +235,16 @@ def wait_for_cancel() -> Step:
     return step
 
 
+def wait_for(cue: asyncio.Event) -> Step:
+    """Go on when the test says so, which may have to start a browser or node first."""
+
+    async def step(_: ScriptedAttempt) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS * 6):
+            await cue.wait()
+
+    return step
+
+
 def hang() -> Step:
     """Say nothing until the stream is left."""
 
