@@ -22,6 +22,7 @@ class Lab {
     this.columns = [];
     this.marks = [];
     this.log = [];
+    this.problems = {};
     this.startedAt = performance.now();
     this.seen = { durable: {}, naive: {}, troubles: {} };
     element("start").addEventListener("click", () => this.start(QUICK_TOOL_SECONDS));
@@ -87,7 +88,7 @@ class Lab {
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ session: this.chatId("durable"), on }),
     });
-    element("problem").textContent = answer.ok ? "" : "The lab could not do that. Try again.";
+    this.tell("strike", answer.ok ? "" : "The lab could not do that. Try again.");
     if (!answer.ok) return;
     this.seen.troubles = (await answer.json()).troubles;
     this.mark(trouble, lasts, on);
@@ -98,6 +99,13 @@ class Lab {
     const lasting = this.marks.findLast((mark) => mark.trouble === trouble && mark.until === Infinity);
     if (!on && lasting) lasting.until = this.now();
     this.note(on ? WORDS[trouble] : OVER[trouble]);
+  }
+
+  /** Say what is wrong with `what` is asked for, until it goes well. */
+  tell(what, words) {
+    this.problems = { ...this.problems, [what]: words };
+    const told = Object.values(this.problems).filter(Boolean).join(" ");
+    if (element("problem").textContent !== told) element("problem").textContent = told;
   }
 
   note(words) {
@@ -112,9 +120,9 @@ class Lab {
       const answer = await fetch(`/api/look?${query}`);
       // What was asked about another start than the present one is no news.
       if (answer.ok && query.get("chat") === this.chatId("naive")) this.see(await answer.json());
-      element("problem").textContent = "";
+      this.tell("look", "");
     } catch {
-      element("problem").textContent = "The lab does not answer. Is it still running?";
+      this.tell("look", "The lab does not answer. Is it still running?");
     }
     this.draw();
     setTimeout(() => this.look(), LOOK_MS);
