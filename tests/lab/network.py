@@ -80,17 +80,18 @@ class Network:
 
     async def _carry_down(self, link: Link, source: StreamReader) -> None:
         async for piece in _pieces(link, source):
-            await self._hand_down(link.client, piece)
+            await self._hand_down(link, piece)
         if not link.swallowed:
             _end(link.client)
 
-    async def _hand_down(self, sink: StreamWriter, piece: bytes) -> None:
+    async def _hand_down(self, link: Link, piece: bytes) -> None:
         while piece and (width := self.bytes_per_second) is not None:
             size = max(1, int(width * _SLICE_SECONDS))
             await asyncio.sleep(size / width)
-            await _hand_on(sink, piece[:size])
+            await _hand_on(link.client, piece[:size])
+            link.touched_at = _now()  # slow is not silent
             piece = piece[size:]
-        await _hand_on(sink, piece)
+        await _hand_on(link.client, piece)
 
     async def _cut_when_idle(self, link: Link) -> None:
         while (left := link.touched_at + self.idle_seconds - _now()) > 0:

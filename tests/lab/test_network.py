@@ -116,6 +116,14 @@ async def test_a_narrow_way_carries_everything_in_the_end() -> None:
         assert await browser[0].readexactly(800) == bytes(800)
 
 
+async def test_what_is_slow_is_not_cut_for_being_silent() -> None:
+    network = Network(1.0)
+    network.bytes_per_second = 1_000
+    async with joined(network) as (browser, server):
+        server[1].write(bytes(1_500))
+        assert await browser[0].readexactly(1_500) == bytes(1_500)
+
+
 async def test_nobody_to_go_to_is_a_connection_that_ends() -> None:
     door = Door({}, lambda: None, Network(60))
     opened = await door.open("127.0.0.1", 0)
