@@ -1,4 +1,4 @@
-"""An issuer of tokens on loopback: real keys at a real address, and tokens with whatever is to be in them.
+"""An issuer of tokens on loopback: real keys and tokens at real addresses, with whatever is to be in them.
 
 Knows nothing of the edge. Keys are made once for all tests, because that takes its time.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
@@ -69,32 +69,41 @@ def bearer(text: str) -> tuple[str, str]:
 
 
 class Issuer:
-    """Publishes the keys of the names in ``published``; counts who asks for them."""
+    """Publishes the keys of the names in ``published``, and makes tokens for a page that asks.
+
+    Counts who asks for keys.
+    """
 
     def __init__(self, *published: str) -> None:
         self.published = list(published or ("rsa-1", "ec-1"))
         self.fetches = 0
         self.down = False
         self.body: bytes | None = None
-        self.url = ""
+        self.make: Callable[[], str] = token
+        self.url = self.token_url = ""
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[Issuer]:
         server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/keys"
+        origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        self.url, self.token_url = f"{origin}/keys", f"{origin}/token"
         async with server:
             yield self
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await reader.readuntil(b"\r\n\r\n")
-        self.fetches += 1
+            request = await reader.readuntil(b"\r\n\r\n")
+        wants_token = request.startswith(b"GET /token ")
+        self.fetches += not wants_token
         if not self.down:
-            keys = {"keys": [public_jwk(name) for name in self.published]}
-            body = json.dumps(keys).encode() if self.body is None else self.body
+            body = self.make().encode() if wants_token else self._keys()
             head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
             writer.write(head.encode() + body)
         writer.close()
+
+    def _keys(self) -> bytes:
+        keys = {"keys": [public_jwk(name) for name in self.published]}
+        return json.dumps(keys).encode() if self.body is None else self.body
 
     def authenticator(self) -> BearerAuthenticator:
         """Return an edge's authenticator that asks this issuer."""

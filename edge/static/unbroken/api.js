@@ -25,6 +25,18 @@ export class Api {
     this.#expired = true;
   }
 
+  /** The token of the newest request, to be given to `renew`. */
+  get token() {
+    return this.#token;
+  }
+
+  /** Fetch another token than `used`, which is about to expire. Resolves to whether it is another one. */
+  async renew(used) {
+    if (typeof this.#options.token !== "function") return false;
+    if (used === this.#token) this.expire(); // else somebody else has fetched one meanwhile
+    return (await this.#currentToken()) !== (await used);
+  }
+
   /** Make one request; a 401 is answered with a fresh token, once, and then stands. */
   async request(path, init = {}) {
     const used = this.#currentToken();

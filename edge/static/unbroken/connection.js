@@ -28,6 +28,7 @@ export class Connection {
   #parts;
   #parser;
   #at;
+  #token;
   #caughtUp = false;
   #settled = false;
   #gate = new AbortController();
@@ -63,6 +64,7 @@ export class Connection {
   async *batches(onOpen) {
     try {
       const response = await this.#within(this.#request());
+      this.#token = this.#parts.api.token;
       await this.#check(response);
       if (response.status === 204) return;
       onOpen();
@@ -108,8 +110,14 @@ export class Connection {
     events.push({ type, id: this.#at, ...parseCursor(this.#at), data: JSON.parse(data) });
     this.#caughtUp ||= type === "caught_up";
     if (!isControl) this.#settled = this.#caughtUp && TERMINAL_TYPES.includes(type);
-    if (type === "reauth") this.#parts.api.expire();
-    if (type === "reauth" || type === "reconnect") throw new Cut("told", retryMs ?? 0);
+    if (type === "reauth") this.#renew();
+    if (type === "reconnect") throw new Cut("told", retryMs ?? 0);
+  }
+
+  /** End it if there is another token to come back with: with the same one we would only be told again. */
+  async #renew() {
+    const isAnother = await this.#parts.api.renew(this.#token).catch(() => false);
+    if (isAnother) this.cut("told");
   }
 
   /** Wait for `promise`, but no longer than for a byte, and not beyond `cut`. */

@@ -3,35 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Api } from "../../../edge/static/unbroken/api.js";
-import { STALL_MS, Stream } from "../../../edge/static/unbroken/stream.js";
+import { STALL_MS } from "../../../edge/static/unbroken/stream.js";
 import { MOST_MS, decideWait } from "../../../edge/static/unbroken/waiting.js";
+import { PATH, reader } from "./stream_reader.mjs";
 import { CAUGHT_UP, PING, World, block, done, settle, start, token } from "./world.mjs";
-
-const PATH = "/v1/sessions/s1/events";
-
-/** A reader that takes in whatever comes, and moves its cursor with it. */
-function reader(options = {}) {
-  const world = options.world ?? new World();
-  const tab = world.tab();
-  const { environment } = tab;
-  const closing = new AbortController();
-  const it = { world, tab, cursor: "0-0", events: [], states: [], over: false, close: () => closing.abort() };
-  const api = new Api({ token: options.token, environment });
-  const report = ({ state }) => it.states.push(state);
-  const cursor = () => it.cursor;
-  it.stream = new Stream({ api, path: PATH, cursor, report, signal: closing.signal, environment, until: options.until });
-  it.ended = read(it).catch((error) => (it.error = error));
-  return it;
-}
-
-async function read(it) {
-  for await (const events of it.stream) {
-    it.events.push(...events.map(({ type, id }) => `${type} ${id}`));
-    it.cursor = events.at(-1).id;
-  }
-  it.over = true;
-}
 
 test("a clean end without a terminal event is a cut: the reader comes back with its cursor", async () => {
   const it = reader();
@@ -285,57 +260,6 @@ for (const status of [400, 403, 404, 410]) {
     assert.equal(it.world.timers, 0);
   });
 }
-
-test("a refused token is fetched anew once, and then the refusal stands", async () => {
-  const asked = [];
-  const it = reader({ token: ({ refresh }) => asked.push(refresh) && `token ${asked.length}` });
-  const first = await it.world.take();
-  assert.equal(first.headers.Authorization, "Bearer token 1");
-  first.problem(401, "unauthenticated");
-  const second = await it.world.take();
-  assert.equal(second.headers.Authorization, "Bearer token 2");
-  second.problem(401, "unauthenticated");
-  await it.world.pass(600_000);
-  await it.world.nothingAsked();
-  assert.equal(it.error.code, "unauthenticated");
-  assert.deepEqual(asked, [false, true]);
-});
-
-test("a fixed token that is refused is not tried again", async () => {
-  const it = reader({ token: "abc" });
-  (await it.world.take()).problem(401);
-  await it.world.pass(600_000);
-  await it.world.nothingAsked();
-});
-
-test("a token that is about to expire is fetched anew, and the stream goes on with it", async () => {
-  const asked = [];
-  const it = reader({ token: ({ refresh }) => asked.push(refresh) && `token ${asked.length}` });
-  (await it.world.take()).stream(start(1), block("reauth", { in_ms: 30_000 }));
-  await it.world.pass(0);
-  const second = await it.world.take();
-  assert.deepEqual([second.cursor, second.headers.Authorization], ["1-1", "Bearer token 2"]);
-  assert.deepEqual(asked, [false, true]);
-});
-
-test("a token that cannot be fetched just now is asked for again", async () => {
-  let failures = 2;
-  const it = reader({ token: async () => failures-- > 0 ? Promise.reject(new Error("offline")) : "token" });
-  await it.world.pass(500 + 1_000);
-  assert.equal((await it.world.take()).headers.Authorization, "Bearer token");
-});
-
-test("a token that cannot be fetched for no reason at all is asked for again, and not at once", async () => {
-  let failures = 1;
-  const it = reader({ token: async () => failures-- > 0 ? Promise.reject() : "token" });
-  assert.equal((await it.world.takeAfter(500)).headers.Authorization, "Bearer token");
-});
-
-test("a token that never comes is silence", async () => {
-  const it = reader({ token: () => new Promise(() => {}) });
-  await it.world.pass(STALL_MS);
-  assert.equal(it.states.at(-1), "stalled");
-});
 
 test("until the turn's end: the terminal event and the stream's end are the end", async () => {
   const it = reader({ until: "turn_end" });

@@ -6,21 +6,15 @@ Knows nothing of how it reconnects: virtual time is for that (stream.test.mjs).
 from __future__ import annotations
 
 import asyncio
-import json
-import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.architecture.source import ROOT
+from tests.edge.static.pages import page
 from tests.support.http_client import ask
 from tests.support.live_edge import live_edge
-from tests.support.node import find_node
 from tests.support.scripted_runtime import (
-    ScriptedAttempt,
     ScriptedRuntime,
     completed,
     emit,
@@ -28,33 +22,14 @@ from tests.support.scripted_runtime import (
     text,
     tool_finished,
     tool_started,
+    wait_for,
     wait_for_ack,
 )
 from tests.support.tcp_proxy import tcp_proxy
 
-HERE = Path(__file__).parent
 KEY = "one-turn-one-key-0"
 PATIENCE_SECONDS = 60.0
 """Longer than node takes to start on a busy machine."""
-
-
-@asynccontextmanager
-async def reader(folder: Path, port: int) -> AsyncIterator[AsyncIterator[Any]]:
-    """Run the script where the library is installed as a package; yields what it says."""
-    shutil.copy(HERE / "reader.mjs", folder)
-    packages = folder / "node_modules"
-    packages.mkdir()
-    (packages / "unbroken").symlink_to(ROOT / "edge" / "static" / "unbroken")
-    command = [find_node(), "reader.mjs", f"http://127.0.0.1:{port}", KEY]
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*command, cwd=folder, stdout=pipe)
-    assert process.stdout is not None
-    try:
-        yield (json.loads(line) async for line in process.stdout)
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
 
 
 class Told:
@@ -86,14 +61,10 @@ class Told:
 
 def one_answer(cut: asyncio.Event) -> ScriptedRuntime:
     """Say half of it, and the rest after the cut."""
-
-    async def until_cut(_: ScriptedAttempt) -> None:
-        await cut.wait()
-
     runtime = ScriptedRuntime()
     call = (emit(tool_started("c1")), wait_for_ack(), emit(tool_finished("c1")))
     end = emit(text("m1", "lo"), completed("m1", "Hello"), finished())
-    runtime.play(emit(text("m1", "Hel")), until_cut, *call, end)
+    runtime.play(emit(text("m1", "Hel")), wait_for(cut), *call, end)
     return runtime
 
 
@@ -107,7 +78,7 @@ async def test_a_turn_whose_wire_is_cut_is_read_whole_and_shown_as_the_journal_h
         asyncio.timeout(PATIENCE_SECONDS),
         live_edge(one_answer(cut)) as edge,
         tcp_proxy(edge.port) as wire,
-        reader(tmp_path, wire.port) as said,
+        page(tmp_path, "reader.mjs", f"http://127.0.0.1:{wire.port}", KEY) as said,
     ):
         async for news in said:
             told.take(news)

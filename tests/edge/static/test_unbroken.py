@@ -36,9 +36,14 @@ def test_the_page_finds_words_for_what_it_shows() -> None:
     prove("words")
 
 
-@pytest.mark.proves("S16", "S17", "S57", "S70", "S82", "T49", "P-SSE-9", "P-SSE-15")
+@pytest.mark.proves("S16", "S17", "S57", "S70", "T49", "P-SSE-9", "P-SSE-15")
 def test_a_stream_outlives_its_connections() -> None:
     prove("stream")
+
+
+@pytest.mark.proves("S82", "T50", "P-SSE-21")
+def test_a_stream_goes_over_to_another_token_if_there_is_one() -> None:
+    prove("tokens")
 
 
 @pytest.mark.proves("S17", "T48", "P-HTTP-5")
