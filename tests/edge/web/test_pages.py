@@ -71,6 +71,11 @@ def test_the_page_never_makes_markup_of_text() -> None:
         )
 
 
+def test_nothing_on_the_page_stands_still_to_wait() -> None:
+    for path in STATIC.rglob("*.js"):
+        assert not re.search(r"XMLHttpRequest|Atomics|alert\(|confirm\(|prompt\(", path.read_text())
+
+
 def test_the_page_knows_every_event_type() -> None:
     named = re.findall(
         r'"(\w+)"', (STATIC / "unbroken" / "view.js").read_text().partition("]);")[0]
