@@ -7,6 +7,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Mapping
 
@@ -15,6 +16,7 @@ import pytest
 import pytest_asyncio
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from edge.web.app import _routes
 from edge.web.problems import Refused
 from tests.support.http_client import Answer, ask
 from tests.support.issuer import (
@@ -26,7 +28,7 @@ from tests.support.issuer import (
     private_key,
     token,
 )
-from tests.support.live_edge import LiveEdge, live_edge
+from tests.support.live_edge import LiveEdge, live_edge, parts_for
 from tests.support.scripted_runtime import ScriptedRuntime
 
 JSON = ("Content-Type", "application/json")
@@ -92,6 +94,15 @@ async def test_who_brings_no_token_is_asked_for_one(edge: LiveEdge, issuer: Issu
     others = {"basic": "Basic YTpi", "nothing": "Bearer", "raw": token(), "empty": "Bearer  "}
     assert await refusals(edge, others) == dict.fromkeys(others, UNKNOWN)
     assert issuer.fetches == 0
+
+
+@pytest.mark.proves("P-HTTP-17")
+async def test_no_call_of_the_api_is_answered_without_a_token(edge: LiveEdge) -> None:
+    calls = [(method, path) for method, path, _ in _routes(parts_for(edge.registry))]
+    asked = [(method, re.sub("<.*?>", "x" * 16, path)) for method, path in calls]
+    answers = {(m, p): (await ask(edge.port, m, p, [JSON], b"{}")).status for m, p in asked}
+    closed = {call for call, status in answers.items() if status == 401}
+    assert closed == {call for call in answers if call[1].startswith("/v1/")}
 
 
 @pytest.mark.proves("P-HTTP-18")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import pytest
 from jwt import PyJWK, PyJWKClientError
 
+from edge.web import signing_keys
 from edge.web.problems import Refused
 from edge.web.signing_keys import (
     COOL_DOWN_SECONDS,
@@ -144,6 +145,17 @@ async def test_a_caller_who_leaves_takes_the_fetch_from_nobody() -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
         assert await second
     assert published.fetches == 1
+
+
+async def test_an_address_that_never_answers_is_waited_for_only_so_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(signing_keys, "FETCH_SECONDS", 0.05)
+    gate = threading.Event()
+    published = Published(gate=gate)
+    with pytest.raises(Refused, match="auth-keys-unavailable"):
+        await published.knows("ec-1")
+    gate.set()
 
 
 @pytest.mark.parametrize(
