@@ -46,7 +46,7 @@ class Chat {
 
   /** Go to `session` once it is loaded, in a new entry of the browser's history or in the present one. */
   async enter(session, way) {
-    this.opening?.close();
+    this.stay();
     this.opening = session;
     session.subscribe(() => this.notice(session));
     const failure = await session.ready.then(() => undefined, (error) => error);
@@ -61,7 +61,13 @@ class Chat {
     this.draw();
   }
 
-  /** Stay where we are: `session` could not be loaded. */
+  /** Go nowhere else after all. */
+  stay() {
+    this.opening?.close();
+    this.opening = undefined;
+  }
+
+  /** Say that `session` could not be loaded. */
   refuse(session, { status, message }) {
     session.close();
     if (this.session) return this.view.problem(message);
@@ -78,9 +84,9 @@ class Chat {
   leave() {
     if (this.session) this.view.clear();
     this.session?.close();
-    this.opening?.close();
+    this.stay();
     clearTimeout(this.doubt);
-    this.session = this.opening = this.missing = this.unsent = this.stopping = this.doubt = undefined;
+    this.session = this.missing = this.unsent = this.stopping = this.doubt = undefined;
     this.connection = UNCONNECTED;
     this.answered = new Set();
     this.draw();
@@ -141,6 +147,7 @@ class Chat {
 
   /** Send a text, or the parts of an earlier input; kept until it is known to be durable. */
   async send(input, agent) {
+    this.stay(); // who speaks here would not want to be elsewhere when an answer comes
     const { id, view } = this.session;
     const unsent = { key: newKey(), body: { input, agent }, after: view.turns.at(-1)?.turn_id };
     sessionStorage.setItem(id, JSON.stringify(unsent));

@@ -18,6 +18,14 @@ pytestmark = [
 ]
 
 
+BEFORE_IT_GIVES_UP_MS = 20_000
+"""The page lets go of a request that nobody answers after 25 s."""
+
+
+async def ignore(_: Route) -> None:
+    """Let a request wait for its answer."""
+
+
 async def refuse(route: Route) -> None:
     await route.abort("connectionrefused")
 
@@ -37,6 +45,24 @@ async def test_a_chat_that_cannot_be_loaded_yet_says_so_and_is_loaded_at_once_wh
     await expect(answers(page)).to_have_text(["Here I am"])
     await expect(status(page)).to_have_text("Connected")
     await expect(page.locator("#trouble")).to_be_hidden()
+
+
+async def test_who_speaks_on_while_a_new_chat_cannot_be_made_stays_where_that_was(
+    site: Site, page: Page
+) -> None:
+    for words in ("Yes", "Still here"):
+        site.runtime.play(emit(completed("m1", words), finished()))
+    await page.goto(site.url())
+    await say(page, "Hello?")
+    await expect(answers(page)).to_have_text(["Yes"])
+    here = page.url
+    await page.route("**/v1/sessions", ignore)
+    async with page.expect_request("**/v1/sessions"):
+        await page.get_by_role("button", name="New chat").click()
+    async with page.expect_event("requestfailed", timeout=BEFORE_IT_GIVES_UP_MS):
+        await say(page, "Are you there?")
+    await expect(answers(page)).to_have_text(["Yes", "Still here"])
+    assert page.url == here
 
 
 async def test_a_page_that_led_is_kept_by_the_browser_while_another_tab_leads(site: Site) -> None:
