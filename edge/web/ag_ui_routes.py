@@ -89,7 +89,8 @@ class AgUiRoutes:
         if not answers.keys() >= set(recap.waiting):
             raise ToolCallNotFound  # half an answer would leave the client with a stream that says nothing
         executors = _executors(recap)
-        made = {call_id: decision(a, executors[call_id]) for call_id, a in answers.items()}
+        # A runtime may wait for a call that it never began.
+        made = {c: decision(a, executors.get(c, "runtime")) for c, a in answers.items()}
         for call_id, decided in made.items():
             await self._registry.resolve(uid, run.thread_id, recap.turn_id, call_id, decided)
         return _listener(run, suspension.seq)

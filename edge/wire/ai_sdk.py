@@ -102,9 +102,9 @@ class TurnEncoder:
 
     def event(self, event: Event) -> bytes:
         """See ``edge.ports.Encoder``."""
-        body = json.loads(event.data)
-        if body["turn_id"] != self._turn_id or self.over:
+        if self.over:
             return b""
+        body = json.loads(event.data)
         if event.seq <= self._after_seq:
             list(self._handlers[event.type](event, body))
             self.over, self._goes_on = False, True
@@ -268,7 +268,7 @@ class TurnEncoder:
         kind, _, stage = said.chunk["type"].partition("-")
         key = (kind, said.message_id)
         if stage == "start":
-            self._parts[key] = _Part()
+            self._parts.setdefault(key, _Part()).open = True
         elif stage == "delta":
             self._parts[key].pieces.append(said.chunk["delta"])
         else:
@@ -290,7 +290,8 @@ class TurnEncoder:
 
     def _write(self, event: Event, kind: str, message_id: str, text: str) -> Iterator[Chunk]:
         chunks = [ui.text_delta(kind, message_id, text)]
-        if (kind, message_id) not in self._parts:
+        part = self._parts.get((kind, message_id))
+        if part is None or not part.open:
             chunks.insert(0, ui.text_start(kind, message_id))
         yield from self._say(event, chunks, message_id)
 

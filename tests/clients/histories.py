@@ -33,7 +33,7 @@ class Maker:
     def play(self, turns: int) -> History:
         actions: list[Callable[[], None]] = [self._say] * 5 + [self._settle] * 3
         actions += [self._call, self._call, self._return, self._change, self._retry, self._rewind]
-        actions += [self._park]
+        actions += [self._park, self._overhear]
         for number in range(turns):
             self._begin(f"t{number}")
             for _ in range(self._chance.randrange(14)):
@@ -74,6 +74,16 @@ class Maker:
         body = {"message_id": message_id, "role": "agent", "parts": parts, "status": status}
         reasoning = self._whole("reasoning", message_id)
         self._tell("message", **body, **({"reasoning": reasoning} if reasoning else {}))
+
+    def _overhear(self) -> None:
+        """Let the user say something amid the turn."""
+        message_id = f"m{self._chance.randrange(3)}"
+        if message_id in self._settled or any(said == message_id for _, said in self._said):
+            return
+        self._settled.add(message_id)
+        parts = [{"type": "text", "text": self._chance.choice(WORDS)}]
+        body = {"message_id": message_id, "role": "user", "parts": parts, "status": "complete"}
+        self._tell("message", **body)
 
     def _whole(self, kind: str, message_id: str) -> str:
         said = "".join(text for _, text in self._said.pop((kind, message_id), []))

@@ -79,16 +79,23 @@ def expected(history: History) -> tuple[list[tuple[str, str]], dict[str, str]]:
     calls: dict[str, str] = {}
     for event in survivors(history):
         body = json.loads(event.data)
-        if event.type == "message" and body["status"] != "discarded":
+        if event.type == "message" and body["role"] == "agent" and body["status"] != "discarded":
             said = "".join(part["text"] for part in body["parts"])
-            texts += [("reasoning", body.get("reasoning", "")), ("text", said)]
+            texts += [*thoughts(body.get("reasoning", "")), ("text", said)]
         elif event.type == "tool_end":
             calls[body["call_id"]] = STATES.get(body["outcome"], "output-error")
     return sorted(pair for pair in texts if pair[1]), calls
 
 
+def thoughts(text: str) -> list[tuple[str, str]]:
+    """Return reasoning word by word: where it goes on after text, a client has it in two parts."""
+    return [("reasoning", word) for word in text.split()]
+
+
 def shown(message: dict[str, Any]) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    texts = [(p["type"], p["text"]) for p in message["parts"] if p["type"] in ("text", "reasoning")]
+    texts = [("text", p["text"]) for p in message["parts"] if p["type"] == "text"]
+    for part in message["parts"]:
+        texts += thoughts(part["text"]) if part["type"] == "reasoning" else []
     calls = {p["toolCallId"]: p["state"] for p in message["parts"] if p["type"] == "dynamic-tool"}
     assert all(p["state"] == "done" for p in message["parts"] if p["type"] in ("text", "reasoning"))
     return sorted(texts), calls

@@ -10,6 +10,7 @@ from typing import Any
 from edge.core.control import Control
 from edge.core.cursor import START, Cursor
 from edge.core.event import Event
+from edge.core.recap import Recap
 from edge.core.requests import TurnRequest, TurnStarted
 from edge.sessions.tail import Shown
 from edge.wire.native import event_frame
@@ -82,6 +83,12 @@ class ScriptedRegistry:
     async def cancel(self, uid: str, session_id: str, turn_id: str) -> str:
         self._note("cancel", uid, session_id, turn_id)
         return self.cancelled
+
+    async def recap(self, uid: str, session_id: str, turn_id: str = "") -> Recap:
+        """Return one turn that runs."""
+        self._note("recap", uid, session_id, turn_id)
+        start = Event(1, 1, "turn_start", '{"turn_id":"t1","attempt":1}', "t1")
+        return Recap("t1", START, (start,), finished=False, waiting=())
 
     async def resolve(self, *call: str) -> None:
         self._note("resolve", *call)

@@ -184,6 +184,27 @@ async def test_an_answer_that_nobody_waits_for_is_refused(
     assert (await call(edge, "run", body(resume=[entry]))).status == 404
 
 
+async def test_a_call_that_waits_without_having_begun_can_be_answered(
+    edge: LiveEdge, runtime: ScriptedRuntime
+) -> None:
+    runtime.play(emit(suspended(pb.SUSPEND_REASON_INPUT_REQUIRED, "c1")))
+    runtime.play(emit(finished()))
+    [asked] = read((await call(edge, "run", body())).body)[-1]["outcome"]["interrupts"]
+    answer = {"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}
+    resumed = await call(edge, "run", body(run_id="run-2", resume=[answer]))
+    assert kinds(resumed) == ["RUN_STARTED", "RUN_FINISHED"]
+
+
+@pytest.mark.proves("P-AGUI-11")
+@pytest.mark.parametrize(("answer", "stopped"), [("accepted", True), ("done", False)])
+async def test_a_stop_says_whether_there_was_still_something_to_stop(
+    answer: str, stopped: bool
+) -> None:
+    async with served(ScriptedRegistry(cancelled=answer)) as port:
+        told = await ask(port, "POST", f"{AGENT}/stop/{THREAD}")
+    assert told.json == {"stopped": stopped}
+
+
 @pytest.mark.proves("P-AGUI-11")
 async def test_a_stop_needs_no_body_and_a_thread_without_a_turn_is_at_rest(
     edge: LiveEdge, runtime: ScriptedRuntime

@@ -15,6 +15,7 @@ from unbroken.v1 import agent_runtime_pb2 as pb
 
 from edge.core.errors import SessionExpired
 from edge.web.guard import MAX_BODY_BYTES, MAX_CHAT_BYTES
+from tests.edge.web.scripted_registry import ScriptedRegistry
 from tests.support.http_client import Answer, Exchange, ask, exchange, post
 from tests.support.live_edge import LiveEdge, NamedUsers, live_edge, served
 from tests.support.scripted_runtime import (
@@ -267,11 +268,7 @@ async def test_a_resume_tells_the_newest_turn_from_its_start(
 
 
 async def test_a_chat_whose_log_has_expired_has_nothing_to_resume() -> None:
-    class Expired:
-        async def recap(self, *_call: str) -> None:
-            raise SessionExpired
-
-    async with served(Expired()) as port:
+    async with served(ScriptedRegistry(failure=SessionExpired())) as port:
         assert (await ask(port, "GET", f"{API}/{CHAT}/stream")).status == 204
 
 
@@ -304,6 +301,12 @@ async def test_a_stop_ends_the_turn_and_what_was_shown_stays(
     assert b'"type":"abort"' in rest and b'"interrupted"' in rest
     assert spoken((await resume(edge)).body) == spoken(begun + rest)
     answer = await ask(edge.port, "POST", STOP, [ADA])
+    assert (answer.status, answer.json) == (200, {"state": "done"})
+
+
+async def test_a_stop_that_comes_too_late_says_so() -> None:
+    async with served(ScriptedRegistry(cancelled="done")) as port:
+        answer = await ask(port, "POST", STOP)
     assert (answer.status, answer.json) == (200, {"state": "done"})
 
 

@@ -9,10 +9,8 @@ import h11
 import pytest
 
 from edge.core.control import CaughtUp, Control, Reauth, Reconnect, Reset, Rewind, Status
-from edge.core.cursor import START, Cursor
+from edge.core.cursor import Cursor
 from edge.core.errors import JournalUnavailable
-from edge.core.event import Event
-from edge.core.recap import Recap
 from edge.sessions.tail import Shown
 from tests.edge.web.scripted_registry import ScriptedRegistry, ScriptedViewer, shown
 from tests.support.http_client import exchange
@@ -25,18 +23,10 @@ DONE = shown(3, "done", '{"turn_id":"t1","outcome":"completed"}')
 PING = b": ping\n"
 
 
-class TellingRegistry(ScriptedRegistry):
-    """Has one turn, which its viewer tells."""
-
-    async def recap(self, _uid: str, _session_id: str, _turn_id: str = "") -> Recap:
-        start = Event(1, 1, "turn_start", TURN.event.data, "t1")
-        return Recap("t1", START, (start,), finished=False, waiting=())
-
-
 def told(
     *batches: Sequence[Shown | Control], failure: BaseException | None = None
-) -> TellingRegistry:
-    return TellingRegistry(viewer=ScriptedViewer([*batches], failure=failure))
+) -> ScriptedRegistry:
+    return ScriptedRegistry(viewer=ScriptedViewer([*batches], failure=failure))
 
 
 async def test_a_stream_that_is_over_ends_tidily_and_asks_for_no_more() -> None:
@@ -70,7 +60,7 @@ async def test_a_stream_goes_on_past_an_end_that_it_only_replays() -> None:
     ],
 )
 async def test_a_stream_that_is_not_over_is_cut(
-    registry: TellingRegistry, caplog: pytest.LogCaptureFixture
+    registry: ScriptedRegistry, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with served(registry) as port, exchange(port, "GET", RESUME) as stream:
         with pytest.raises(h11.RemoteProtocolError):

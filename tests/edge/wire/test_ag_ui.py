@@ -322,6 +322,14 @@ def test_a_message_that_a_rewind_took_away_can_begin_again() -> None:
     assert kinds(fold.apply(Log(seq=1).token("m1", "1").events[-1]))[0] == "TEXT_MESSAGE_START"
 
 
+def test_an_attempt_takes_nothing_back_that_a_rewind_has_taken() -> None:
+    fold = AgUiFold("thread", declares_version=True, anew=False)
+    for event in start().token("m1", "one").events:
+        fold.apply(event)
+    fold.rewind(1)
+    assert fold.apply(Log(seq=1).attempt(2).events[-1]) == []
+
+
 @pytest.mark.proves("P-AGUI-3")
 def test_a_client_that_comes_back_has_nothing_left_of_what_it_showed() -> None:
     log = start().reasoning("m1", "Hm").token("m1", "Hi").add("done", outcome="completed")

@@ -92,6 +92,7 @@ def test_a_replay_of_streamed_text_is_the_live_stream_byte_for_byte() -> None:
     [
         ("failed", {"reason": "X", "user_message": "No luck"}, ("No luck", "failed")),
         ("failed", {}, ("This tool failed.", "failed")),
+        ("failed", {"reason": "DENIED"}, ("This tool failed.", "failed")),
         ("unknown", {"reason": "X"}, ("It is not known whether this tool acted.", "unknown")),
         ("not_executed", {"reason": "X"}, ("This tool was not run.", "not_executed")),
     ],
@@ -162,6 +163,19 @@ def test_progress_is_told_and_only_a_preliminary_result_is_kept() -> None:
     assert only(log, "tool-output-available")["preliminary"] is True
 
 
+def test_progress_without_words_is_its_result_alone() -> None:
+    log = start().tool("c1")
+    log.add("tool_progress", call_id="c1", message="", preliminary_result_json="[1]")
+    assert kinds(log)[3:] == ["tool-output-available"]
+
+
+@pytest.mark.proves("P-AI-8")
+def test_what_is_said_of_a_call_that_never_began_is_not_told_for_a_client_fails_on_it() -> None:
+    log = start().add("tool_progress", call_id="c9", message="half", preliminary_result_json="1")
+    log.tool_end("c9", "unknown").suspend("input_required", "c9")
+    assert kinds(log) == ["start", "data-suspended", "finish"]
+
+
 @pytest.mark.proves("P-AI-12")
 def test_state_notices_and_events_of_the_agents_own_are_data_parts() -> None:
     log = start().add(
@@ -175,6 +189,13 @@ def test_state_notices_and_events_of_the_agents_own_are_data_parts() -> None:
         {"type": "data-notice", "data": {"error": {"reason": "SLOW"}}},
         {"type": "data-chart", "data": [1]},
     ]
+
+
+def test_neither_what_says_nothing_nor_what_the_user_says_is_told() -> None:
+    parts = [{"type": "text", "text": "And?"}]
+    log = start().token("m1", "").reasoning("m1", "").message("m1", "")
+    log.add("message", message_id="m2", role="user", parts=parts, status="complete")
+    assert kinds(log) == ["start"]
 
 
 def test_what_a_message_holds_besides_text_follows_it() -> None:
@@ -222,7 +243,10 @@ def test_what_an_attempt_withdraws_leaves_the_step_and_nothing_else_does() -> No
     log.tool_end("c1", "unknown").token("m4", "Right").message("m4", "Right")
     log.add("done", outcome="completed")
     tail = kinds(log)[kinds(log).index("reset-step") :]
-    assert tail[:3] == ["reset-step", "tool-input-available", "tool-output-error"]
+    assert tail == [
+        "reset-step", "tool-input-available", "tool-output-error",
+        "finish-step", "start-step", "text-start", "text-delta", "text-end", "finish-step", "finish",
+    ]  # fmt: skip
     assert "Wro" not in str(chunks(told(log, known=99)))
     assert "reset-step" not in kinds(log, known=99)
     with pytest.raises(MustReplay):
@@ -244,6 +268,13 @@ def test_text_that_did_not_survive_its_writer_is_taken_back() -> None:
     assert encoder.rewind(2) == b""
     rest = log.cut(2).message("m1", "Hello").events[-1]
     assert [c["type"] for c in chunks(encoder.event(rest))] == ["text-delta", "text-end"]
+
+
+def test_progress_that_did_not_survive_its_writer_is_let_be() -> None:
+    encoder = TurnEncoder(recap_of(start().events), 0, major=V6)
+    for event in start().tool("c1").add("tool_progress", call_id="c1", message="half").events:
+        encoder.event(event)
+    assert encoder.rewind(2) == b""
 
 
 @pytest.mark.proves("P-AI-7", "P-EVT-2")
@@ -271,9 +302,22 @@ def test_reasoning_that_was_lost_is_not_appended_to_a_part_that_is_closed() -> N
         told(log, V6)
 
 
+@BOTH
+@pytest.mark.proves("P-AI-7")
+def test_reasoning_that_goes_on_after_text_is_another_part(major: Major) -> None:
+    log = start().reasoning("m1", "H").token("m1", "Yes").reasoning("m1", "m").token("m1", "!")
+    log.message("m1", "Yes!", reasoning="Hm")
+    assert kinds(log, major)[2:] == [
+        "reasoning-start", "reasoning-delta", "reasoning-end", "text-start", "text-delta",
+        "reasoning-start", "reasoning-delta", "reasoning-end", "text-delta", "text-end",
+    ]  # fmt: skip
+
+
 def test_a_message_that_was_cut_short_in_the_log_keeps_what_was_streamed() -> None:
     log = start().token("m1", "Hello").message("m1", "Hel", "incomplete", truncated="yes")
     assert "reset-step" not in kinds(log)
+    log = start().token("m1", "Hello").message("m1", "Bye", "incomplete", truncated="yes")
+    assert "reset-step" in kinds(log)
 
 
 @pytest.mark.proves("P-AI-10")
@@ -284,6 +328,7 @@ def test_a_turn_that_waits_for_a_person_asks_and_ends_its_stream() -> None:
     }  # fmt: skip
     assert kinds(log)[-2:] == ["finish-step", "finish"]
     assert only(log, "finish")["finishReason"] == "tool-calls"
+    assert told(log, known=3) == told(log)
 
 
 @pytest.mark.proves("P-AI-10")
@@ -316,9 +361,13 @@ def test_a_suspension_that_nobody_has_to_answer_is_not_shown(reason: str) -> Non
     assert kinds(start().suspend(reason, "c1")) == ["start"]
 
 
-def test_another_turn_of_the_session_is_not_told() -> None:
+def test_what_happens_after_the_end_of_a_stream_is_not_told() -> None:
     log = start().add("done", outcome="completed").start_turn("t2").token("m1", "Other")
     assert kinds(log) == ["start", "finish"]
+    log = start().tool("c1").suspend("client_tool", "c1")
+    waiting = told(log, known=3)
+    log.attempt(2).token("m1", "Other")
+    assert told(log, known=3) == waiting
 
 
 def test_every_type_of_event_has_its_meaning() -> None:
