@@ -6,7 +6,7 @@
 import { EMPTY, newKey, open, openTurn } from "./unbroken/unbroken.js";
 import { callKey } from "./transcript.js";
 import { View } from "./view.js";
-import { MISSING, isPending } from "./words.js";
+import { MISSING, isPending, refusalWords } from "./words.js";
 
 const QUIET_MS = 4_000; // pings are not events, so a connection that lives may still say nothing
 const BLINK_MS = 800; // most connections are back before a person could have read that they were gone
@@ -68,11 +68,11 @@ class Chat {
   }
 
   /** Say that `session` could not be loaded. */
-  refuse(session, { status, message }) {
+  refuse(session, error) {
     session.close();
-    if (this.session) return this.view.problem(message);
+    if (this.session) return this.view.problem(refusalWords(error));
     this.leave();
-    this.miss([404, 410].includes(status) ? MISSING : message);
+    this.miss(refusalWords(error));
   }
 
   miss(words) {
@@ -204,7 +204,7 @@ class Chat {
     const failure = await ask(session).then(() => undefined, (error) => error);
     if (session !== this.session) return false;
     if (failure) undo();
-    this.view.problem(failure?.message ?? "");
+    this.view.problem(failure ? refusalWords(failure) : "");
     this.draw();
     return true;
   }

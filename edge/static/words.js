@@ -19,6 +19,11 @@ const TROUBLE = {
 };
 export const BUSY = "Wait for the answer, or stop it.";
 export const MISSING = "There is no such chat, or it is no longer kept.";
+const REFUSAL = {
+  unauthenticated: "This server asks who you are, and this page has no sign-in.",
+  "invalid-token": "This server does not take your sign-in.",
+  "token-expired": "Your sign-in has expired. Load the page again.",
+};
 
 const OUTCOME = {
   succeeded: "done",
@@ -63,9 +68,14 @@ export function connectionWords({ state, attempt }, isDegraded) {
   return CONNECTION[state === "connecting" && attempt > 0 ? "waiting" : state] ?? "";
 }
 
+/** What it means to a person that the server refused. */
+export function refusalWords({ status, code, message }) {
+  return [404, 410].includes(status) ? MISSING : (REFUSAL[code] ?? message);
+}
+
 /** What a lost connection means to a person who waits for an answer, or not; empty while there is none to miss. */
 export function troubleWords({ state, attempt, error }, isAnswering) {
-  if (state === "refused") return error?.message ?? "The server refuses the connection.";
+  if (state === "refused") return error ? refusalWords(error) : "The server refuses the connection.";
   const isAgain = state === "connecting" && attempt > 0;
   const [what, comfort] = TROUBLE[isAgain ? "waiting" : state] ?? [""];
   return isAnswering && comfort ? `${what} ${comfort}` : what;

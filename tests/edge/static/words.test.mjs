@@ -15,6 +15,7 @@ import {
   isPending,
   questionWords,
   readable,
+  refusalWords,
   statusWords,
   troubleWords,
 } from "../../../edge/static/words.js";
@@ -75,6 +76,12 @@ const behaviours = {
     assert.equal(troubleWords({ state: "connecting", attempt: 1 }, false), "There is no connection.");
     assert.match(troubleWords({ state: "offline", attempt: 1 }, true), /offline.*will be here/);
     assert.equal(troubleWords({ state: "refused", error: new Error("No access") }, true), "No access");
+    assert.match(troubleWords({ state: "refused", error: { code: "token-expired" } }, true), /sign-in has expired/);
+  },
+  "a refusal says what it means to a person, or else what the server said"() {
+    assert.match(refusalWords({ status: 401, code: "unauthenticated", message: "?" }), /no sign-in/);
+    assert.match(refusalWords({ status: 410, message: "HTTP 410" }), /no such chat/);
+    assert.equal(refusalWords({ status: 403, code: "", message: "HTTP 403" }), "HTTP 403");
   },
   "an end or a question is heard once, and nothing else is"() {
     const done = { ...running, state: "finished", outcome: "completed" };
