@@ -72,7 +72,7 @@ class Chat {
     session.close();
     if (this.session) return this.view.problem(refusalWords(error));
     this.leave();
-    this.miss(refusalWords(error));
+    this.miss([404, 410].includes(error.status) ? MISSING : refusalWords(error));
   }
 
   miss(words) {

@@ -69,8 +69,8 @@ export function connectionWords({ state, attempt }, isDegraded) {
 }
 
 /** What it means to a person that the server refused. */
-export function refusalWords({ status, code, message }) {
-  return [404, 410].includes(status) ? MISSING : (REFUSAL[code] ?? message);
+export function refusalWords({ code, message }) {
+  return REFUSAL[code] ?? message;
 }
 
 /** What a lost connection means to a person who waits for an answer, or not; empty while there is none to miss. */

@@ -79,9 +79,9 @@ const behaviours = {
     assert.match(troubleWords({ state: "refused", error: { code: "token-expired" } }, true), /sign-in has expired/);
   },
   "a refusal says what it means to a person, or else what the server said"() {
-    assert.match(refusalWords({ status: 401, code: "unauthenticated", message: "?" }), /no sign-in/);
-    assert.match(refusalWords({ status: 410, message: "HTTP 410" }), /no such chat/);
-    assert.equal(refusalWords({ status: 403, code: "", message: "HTTP 403" }), "HTTP 403");
+    assert.match(refusalWords({ code: "unauthenticated", message: "?" }), /no sign-in/);
+    assert.equal(refusalWords({ code: "tool-call-not-found", message: "No call waits." }), "No call waits.");
+    assert.equal(refusalWords({ code: "", message: "HTTP 403" }), "HTTP 403");
   },
   "an end or a question is heard once, and nothing else is"() {
     const done = { ...running, state: "finished", outcome: "completed" };
