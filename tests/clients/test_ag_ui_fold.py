@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -87,6 +88,29 @@ def test_a_client_that_saw_everything_taken_back_shows_what_one_does_that_did_no
         history = made(seed)
         rewound = Told(history, "current").messages
         assert by_id(rewound) == by_id(Told(list(survivors(history)), "current").messages), seed
+
+
+@pytest.mark.proves("P-AGUI-4", "P-EVT-2")
+def test_what_a_client_shows_is_what_the_journal_says() -> None:
+    for seed in range(HISTORIES):
+        history = made(seed)
+        shown = {m["id"]: m["content"] for m in Told(history, "current").messages if says(m)}
+        assert shown == dict(settled(history)), seed
+
+
+def says(message: dict[str, Any]) -> bool:
+    return message["role"] != "tool" and message["id"] != "u-1" and bool(message.get("content"))
+
+
+def settled(history: History) -> Iterator[tuple[str, str]]:
+    """Yield the id and the text of every message that stays."""
+    for event in survivors(history):
+        body = json.loads(event.data)
+        if event.type == "message" and body["status"] != "discarded":
+            message_id = f"{body['turn_id']}.{body['message_id']}"
+            text = "".join(part["text"] for part in body["parts"])
+            said = {message_id: text, f"{message_id}.reasoning": body.get("reasoning", "")}
+            yield from ((name, words) for name, words in said.items() if words)
 
 
 def by_id(messages: Messages) -> dict[str, Any]:

@@ -37,13 +37,17 @@ def test_a_run_starts_with_what_the_user_said_under_the_id_of_the_users_client()
     assert event["input"]["messages"] == [{"id": "u-1", "role": "user", "content": "Hi"}]
 
 
-def test_a_file_that_the_user_sent_is_a_part_of_its_medium() -> None:
-    file = {"type": "file", "uri": "https://a.example/x.png", "media_type": "image/png"}
-    log = Log().add("turn_start", attempt=1, agent="", input=[_text("See"), file])
+@pytest.mark.parametrize(
+    ("media_type", "medium"), [("image/png", "image"), ("application/pdf", "document")]
+)
+def test_a_file_that_the_user_sent_is_a_part_of_its_medium(media_type: str, medium: str) -> None:
+    file = {"type": "file", "uri": "https://a.example/x", "media_type": media_type}
+    data = {"type": "data", "data_json": "[1]"}
+    log = Log().add("turn_start", attempt=1, agent="", input=[_text("See"), file, data])
     [message] = told(log)[0]["input"]["messages"]
     assert message["id"] == "t1.input"
-    source = {"type": "url", "value": file["uri"], "mimeType": "image/png"}
-    assert message["content"] == [_text("See"), {"type": "image", "source": source}]
+    source = {"type": "url", "value": file["uri"], "mimeType": media_type}
+    assert message["content"] == [_text("See"), {"type": medium, "source": source}, _text("[1]")]
 
 
 @pytest.mark.proves("P-AGUI-4")
@@ -93,15 +97,10 @@ def test_an_empty_delta_says_nothing() -> None:
 def test_reasoning_is_a_message_of_its_own_that_ends_where_the_text_begins() -> None:
     log = start().reasoning("m1", "Hm").token("m1", "Yes").message("m1", "Yes", reasoning="Hm")
     assert kinds(after_start(log)) == [
-        "REASONING_START",
-        "REASONING_MESSAGE_START",
-        "REASONING_MESSAGE_CONTENT",
-        "REASONING_MESSAGE_END",
-        "REASONING_END",
-        "TEXT_MESSAGE_START",
-        "TEXT_MESSAGE_CONTENT",
-        "TEXT_MESSAGE_END",
-    ]
+        "REASONING_START", "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT",
+        "REASONING_MESSAGE_END", "REASONING_END", "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
+    ]  # fmt: skip
 
 
 def test_reasoning_that_was_lost_comes_with_the_message() -> None:
@@ -116,6 +115,15 @@ def test_parts_that_are_no_text_are_told_in_an_event_of_ours() -> None:
     [event] = after_start(log)
     assert (event["type"], event["name"]) == ("CUSTOM", "unbroken.parts")
     assert event["value"] == {"messageId": "t1.m1", "parts": [file]}
+    log = start().add("message", message_id="m1", role="agent", parts=[file], status="discarded")
+    assert after_start(log) == []
+
+
+def test_a_message_says_whose_it_is() -> None:
+    log = start().message("m1", "Hi", author="helper")
+    log.add("message", message_id="m2", role="user", parts=[_text("And?")], status="complete")
+    opened = [e for e in told(log) if e["type"] == "TEXT_MESSAGE_START"]
+    assert [(e["role"], e.get("name")) for e in opened] == [("assistant", "helper"), ("user", None)]
 
 
 @pytest.mark.proves("P-AGUI-5")
@@ -154,12 +162,14 @@ def test_progress_notices_and_an_applications_own_events_are_custom_ones() -> No
     error = {"reason": "SLOW", "retryable": True}
     log = start().tool("c1")
     log.add("tool_progress", call_id="c1", message="half", fraction=0.5)
-    log.add("notice", error=error, call_id="c1")
+    log.add("tool_progress", call_id="c1", message="", preliminary_result_json="[1]")
+    log.add("notice", error=error, message_id="m1", call_id="c1")
     log.add("custom", name="acme.citation", value_json='{"page":3}')
     events = [(e["name"], e["value"]) for e in told(log) if e["type"] == "CUSTOM"]
     assert events == [
         ("unbroken.tool_progress", {"toolCallId": "t1.c1", "message": "half", "fraction": 0.5}),
-        ("unbroken.notice", {"error": error, "toolCallId": "t1.c1"}),
+        ("unbroken.tool_progress", {"toolCallId": "t1.c1", "message": "", "result": [1]}),
+        ("unbroken.notice", {"error": error, "messageId": "t1.m1", "toolCallId": "t1.c1"}),
         ("acme.citation", {"page": 3}),
     ]
 
@@ -196,6 +206,10 @@ def test_a_turn_that_did_not_fail_finishes_its_run(
 def test_a_limit_and_a_failure_are_errors_of_the_run() -> None:
     limited = told(start().add("done", outcome="limit", limit="tokens"))[-1]
     assert (limited["type"], limited["code"]) == ("RUN_ERROR", "limit")
+    assert limited["message"] == "The agent reached a limit."
+    error = {"user_message": "No more today."}
+    limited = told(start().add("done", outcome="limit", error=error))[-1]
+    assert limited["message"] == "No more today."
     body = {"code": "runtime_timeout", "retryable": True, "user_message": "Too slow."}
     failed = told(start().add("error", **body))[-1]
     assert failed == {"type": "RUN_ERROR", "message": "Too slow.", "code": "runtime_timeout"}
@@ -206,11 +220,8 @@ def test_a_limit_and_a_failure_are_errors_of_the_run() -> None:
 def test_a_pause_that_no_person_ends_is_not_seen(reason: str) -> None:
     log = start().tool("c1").suspend(reason, "c1").attempt(2).tool_end("c1", "succeeded")
     assert kinds(after_start(log)) == [
-        "TOOL_CALL_START",
-        "TOOL_CALL_ARGS",
-        "TOOL_CALL_END",
-        "TOOL_CALL_RESULT",
-    ]
+        "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT",
+    ]  # fmt: skip
 
 
 @pytest.mark.proves("P-AGUI-8")
@@ -251,16 +262,18 @@ def test_a_tool_of_the_page_ends_the_run_well(
     assert (outcome["type"], outcome.get("pendingToolCallIds")) == ("success", left)
 
 
+@pytest.mark.parametrize("reason", ["input_required", "client_tool"])
+def test_a_turn_that_waits_for_no_call_ends_its_run_well(reason: str) -> None:
+    assert told(start().suspend(reason))[-1]["outcome"] == {"type": "success"}
+
+
 @pytest.mark.proves("P-AGUI-8")
 def test_a_turn_that_is_stopped_while_it_waits_ends_in_a_run_of_its_own() -> None:
     log = start().tool("c1").suspend("input_required", "c1").tool_end("c1", "not_executed")
     log.add("done", outcome="cancelled")
     assert kinds(told(log))[-4:] == [
-        "RUN_FINISHED",
-        "RUN_STARTED",
-        "TOOL_CALL_RESULT",
-        "RUN_FINISHED",
-    ]
+        "RUN_FINISHED", "RUN_STARTED", "TOOL_CALL_RESULT", "RUN_FINISHED",
+    ]  # fmt: skip
 
 
 @pytest.mark.proves("P-AGUI-9", "P-EVT-3", "S32")
@@ -290,10 +303,8 @@ def test_a_message_that_is_taken_back_leaves_its_calls() -> None:
 def test_a_message_that_was_taken_back_can_be_said_again() -> None:
     log = start().token("m1", "Lost").attempt(2).token("m1", "Found").message("m1", "Found")
     assert kinds(told(log))[-3:] == [
-        "TEXT_MESSAGE_START",
-        "TEXT_MESSAGE_CONTENT",
-        "TEXT_MESSAGE_END",
-    ]
+        "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
+    ]  # fmt: skip
 
 
 def test_an_attempt_that_lost_nothing_is_not_seen() -> None:
@@ -335,11 +346,8 @@ def test_a_client_that_comes_back_has_nothing_left_of_what_it_showed() -> None:
     log = start().reasoning("m1", "Hm").token("m1", "Hi").add("done", outcome="completed")
     events = told(log.start_turn("t2"), anew=True)
     assert kinds(events)[:4] == [
-        "RUN_STARTED",
-        "MESSAGES_SNAPSHOT",
-        "STATE_SNAPSHOT",
-        "MESSAGES_SNAPSHOT",
-    ]
+        "RUN_STARTED", "MESSAGES_SNAPSHOT", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT",
+    ]  # fmt: skip
     assert [m["id"] for m in events[1]["messages"]] == ["u-1"]
     assert events[3]["messages"][-1] == {
         "id": "t1.m1.reasoning",
