@@ -1,9 +1,10 @@
 // The chat page: the session that the address names, on the client library, and what a person does with it.
 //
 // Knows nothing of how events travel (unbroken/), or of how things are worded (words.js) and drawn (view.js).
-// What was typed or sent outlives a reload: sessionStorage holds it by session until the server has it.
+// What was typed or sent outlives a reload: it is kept by session until the server has it.
 
 import { EMPTY, newKey, open, openTurn } from "./unbroken/unbroken.js";
+import { forget, keep, kept } from "./keepsakes.js";
 import { callKey } from "./transcript.js";
 import { View } from "./view.js";
 import { MISSING, isPending, refusalWords } from "./words.js";
@@ -93,9 +94,9 @@ class Chat {
   }
 
   restore(id) {
-    const draft = sessionStorage.getItem(draftKey(id));
+    const draft = kept(draftKey(id));
     if (draft) this.view.fill(draft);
-    const unsent = JSON.parse(sessionStorage.getItem(id) ?? "null");
+    const unsent = JSON.parse(kept(id) ?? "null");
     if (unsent) this.post(unsent);
   }
 
@@ -150,7 +151,7 @@ class Chat {
     this.stay(); // who speaks here would not want to be elsewhere when an answer comes
     const { id, view } = this.session;
     const unsent = { key: newKey(), body: { input, agent }, after: view.turns.at(-1)?.turn_id };
-    sessionStorage.setItem(id, JSON.stringify(unsent));
+    keep(id, JSON.stringify(unsent));
     await this.post(unsent);
   }
 
@@ -163,20 +164,20 @@ class Chat {
     const send = (session) => session.send(body.input, { key, agent: body.agent });
     const isAnswered = await this.attempt(send, () => this.giveBack(id, unsent));
     // Unless we left meanwhile: then it may still have to be sent.
-    if (isAnswered && JSON.parse(sessionStorage.getItem(id))?.key === key) sessionStorage.removeItem(id);
+    if (isAnswered && JSON.parse(kept(id) ?? "null")?.key === key) forget(id);
   }
 
   /** Put a refused text back to where it can be changed, before what was typed since. */
   giveBack(id, { body: { input } }) {
-    const typed = sessionStorage.getItem(draftKey(id));
+    const typed = kept(draftKey(id));
     const draft = [typeof input === "string" && input, typed].filter(Boolean).join("\n");
-    sessionStorage.setItem(draftKey(id), draft);
+    keep(draftKey(id), draft);
     this.view.fill(draft);
     this.unsent = undefined;
   }
 
   keepDraft(text) {
-    if (this.session) sessionStorage.setItem(draftKey(this.session.id), text);
+    if (this.session) keep(draftKey(this.session.id), text);
   }
 
   async stop() {

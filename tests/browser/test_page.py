@@ -21,6 +21,9 @@ WATCH = """() => {
   new MutationObserver(look).observe(document.getElementById("transcript"), { childList: true, subtree: true });
 }"""
 """Keeps what the person's own words looked like after every change."""
+FORBID_STORAGE = """Object.defineProperty(window, "sessionStorage", {
+  get() { throw new DOMException("forbidden", "SecurityError"); },
+})"""
 
 
 async def lose_answer(route: Route) -> None:
@@ -117,3 +120,14 @@ async def test_a_message_whose_answer_was_lost_is_sent_again_after_a_reload_as_t
     await expect(questions(page)).to_have_text(["Are you there?"])
     assert len(set(site.keys)) == 1
     assert len(site.runtime.requests) == 1
+
+
+async def test_a_browser_that_lets_the_page_store_nothing_can_chat_all_the_same(
+    site: Site, page: Page
+) -> None:
+    site.runtime.play(emit(completed("m1", "Here I am"), finished()))
+    await page.add_init_script(FORBID_STORAGE)
+    await page.goto(site.url())
+    await say(page, "Are you there?")
+    await expect(answers(page)).to_have_text(["Here I am"])
+    await expect(questions(page)).to_have_text(["Are you there?"])

@@ -36,6 +36,10 @@ def test_the_page_finds_words_for_what_it_shows() -> None:
     prove("words")
 
 
+def test_the_page_keeps_what_was_typed_even_where_it_may_store_nothing() -> None:
+    prove("keepsakes")
+
+
 @pytest.mark.proves("S16", "S17", "S57", "S70", "T49", "P-SSE-9", "P-SSE-15")
 def test_a_stream_outlives_its_connections() -> None:
     prove("stream")
