@@ -6,6 +6,7 @@ keys although no newer can be had.
 
 - One fetch at a time, for everybody who waits for it; nobody waits who names a key that is at hand.
 - Names that do not exist cost one fetch in ``COOL_DOWN_SECONDS``, however many they are.
+- Nothing is deleted because of a failure: an old set is believed until a newer one is there, or for a day.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ FRESH_SECONDS = 6 * 3600.0
 USABLE_SECONDS = 24 * 3600.0
 """How long keys are believed while no newer can be had: longer than any outage that somebody works on."""
 COOL_DOWN_SECONDS = 30.0
+"""Between two fetches: anybody may name keys that do not exist."""
 RETRY_SECONDS = 5.0
 """The same after a fetch that failed, and what clients are told to wait."""
 FETCH_SECONDS = 3.0
@@ -78,9 +80,8 @@ class SigningKeys:
         self._next_at = self._now() + RETRY_SECONDS
         self._reached = False
         try:
-            async with asyncio.timeout(
-                FETCH_SECONDS
-            ):  # urllib bounds each of its steps, not the whole
+            # urllib bounds each of its steps, but not the whole.
+            async with asyncio.timeout(FETCH_SECONDS):
                 keys = await asyncio.to_thread(self._fetch)
         except (PyJWTError, OSError, ValueError) as error:
             _log.warning("the keys of tokens cannot be fetched", exc_info=error)
