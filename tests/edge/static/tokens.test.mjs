@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { Api } from "../../../edge/static/unbroken/api.js";
 import { STALL_MS } from "../../../edge/static/unbroken/stream.js";
 import { reader } from "./stream_reader.mjs";
-import { PING, block, start, token } from "./world.mjs";
+import { PING, World, block, start, token } from "./world.mjs";
 
 test("a refused token is fetched anew once, and then the refusal stands", async () => {
   const asked = [];
@@ -63,6 +64,17 @@ for (const [what, token] of [["fixed", "abc"], ["unreachable", ({ refresh }) => 
     assert.equal(first.aborted, false);
   });
 }
+
+test("two streams that are warned of one token fetch one other", async () => {
+  const asked = [];
+  const { environment } = new World().tab();
+  const api = new Api({ token: ({ refresh }) => asked.push(refresh), environment });
+  void api.request("/one");
+  void api.request("/two");
+  const used = api.token;
+  assert.deepEqual(await Promise.all([api.renew(used), api.renew(used)]), [true, true]);
+  assert.deepEqual(asked, [false, true]);
+});
 
 test("tokens that are all about to expire are not fetched ever so often", async () => {
   let made = 0;

@@ -229,6 +229,24 @@ async def test_nothing_of_a_token_is_echoed_or_logged(
 
 
 @pytest.mark.proves("P-HTTP-19")
+async def test_a_new_key_is_taken_when_it_is_published_and_a_withdrawn_one_no_more(
+    issuer: Issuer,
+) -> None:
+    issuer.published = ["rsa-1"]
+    authenticator = issuer.authenticator()
+    async with live_edge(ScriptedRuntime(), authenticator=authenticator) as edge:
+
+        async def status(key: str) -> int:
+            return (await create(edge, bearer(token(key)))).status
+
+        assert (await status("rsa-1"), await status("ec-1")) == (201, 401)
+        issuer.published = ["ec-1"]
+        authenticator._keys._next_at = 0.0  # half a minute later
+        assert (await status("ec-1"), await status("rsa-1")) == (201, 401)
+        assert issuer.fetches == 2
+
+
+@pytest.mark.proves("P-HTTP-19")
 async def test_a_hundred_who_come_at_once_cost_one_fetch_of_the_keys(
     edge: LiveEdge, issuer: Issuer
 ) -> None:
