@@ -42,6 +42,11 @@ test("line ends may be mixed", () => {
   assert.deepEqual(parse([bytes]).blocks.map(({ type, data }) => [type, data]), [["a", "x"], ["message", "y"]]);
 });
 
+test("a piece without a byte parts no line end", () => {
+  const pieces = ["data: x\r", "", "\ndata: y\n\n"].map((piece) => new TextEncoder().encode(piece));
+  assert.deepEqual(parse(pieces).blocks.map(({ data }) => data), ["x\ny"]);
+});
+
 test("a parser goes on from the id that its reader had", () => {
   const [block] = new Parser("3-7").push(new TextEncoder().encode("event: caught_up\ndata: {}\n\n"));
   assert.equal(block.id, "3-7");

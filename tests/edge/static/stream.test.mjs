@@ -261,6 +261,24 @@ for (const status of [400, 403, 404, 410]) {
   });
 }
 
+test("a refusal that is no JSON stands as well", async () => {
+  const it = reader();
+  (await it.world.take()).reply(new Response("<h1>Forbidden</h1>", { status: 403 }));
+  await it.world.pass(600_000);
+  await it.world.nothingAsked();
+  assert.deepEqual([it.error.status, it.error.code], [403, ""]);
+});
+
+test("no stream comes out of a cache", async () => {
+  assert.equal((await reader().world.take()).cache, "no-store");
+});
+
+test("a reader that follows comes back after a clean end, even right after the end of a turn", async () => {
+  const it = reader();
+  (await it.world.take()).stream(start(1), CAUGHT_UP, done(2)).end();
+  assert.equal((await it.world.takeAfter(500)).cursor, "1-2");
+});
+
 test("until the turn's end: the terminal event and the stream's end are the end", async () => {
   const it = reader({ until: "turn_end" });
   const first = await it.world.take();

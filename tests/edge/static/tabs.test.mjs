@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { isBefore } from "../../../edge/static/unbroken/cursor.js";
 import { open } from "../../../edge/static/unbroken/unbroken.js";
 import { PING, World, block, settle, start, token } from "./world.mjs";
 
@@ -34,6 +35,11 @@ async function family(size) {
 
 const text = ({ session }) => session.view.turns.at(-1)?.items.map((item) => item.text).join("");
 const leaders = (tabs) => tabs.map(({ session }) => session.connection.leader);
+
+test("a position under a newer writer is the later one, whatever its number", () => {
+  assert.ok(isBefore("1-9", "2-3") && isBefore("1-8", "1-9"));
+  assert.ok(!isBefore("2-3", "1-9") && !isBefore("1-9", "1-9"));
+});
 
 test("seven tabs hold one stream, and all show what it says", async () => {
   const { tabs, stream } = await family(7);
