@@ -49,10 +49,9 @@ class Thread:
         self._pieces[message_id] = [text]
 
     def withdraw(self, kind: Kind, message_id: str) -> None:
-        """Take a message back. Its tool calls stay: they are structural."""
+        """Take a message back that was begun. Its tool calls stay: they are structural."""
         message = self._find(message_id)
-        if message is None:
-            return
+        assert message is not None
         self._pieces.pop(message_id, None)
         if kind is Kind.REASONING and not self._other_reasoning(message):
             # A snapshot without any reasoning would leave this one where it is.

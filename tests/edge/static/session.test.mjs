@@ -120,6 +120,15 @@ test("a refused stream is tried again when somebody wants to", async () => {
   assert.equal(session.connection.state, "live");
 });
 
+test("a live connection is made anew when somebody wants that", async () => {
+  const { world, session, connection } = await following();
+  connection.stream(PING, start(1));
+  await settle();
+  session.reconnect();
+  assert.equal((await world.take()).cursor, "1-1");
+  assert.ok(connection.aborted);
+});
+
 test("a session that is closed by who is told of its wait waits no more", async () => {
   const { world, session, connection } = await following();
   session.subscribe(() => session.connection.state === "waiting" && session.close());
@@ -293,9 +302,10 @@ test("a loop may begin where an earlier page left off, and end with its turn", a
   const ended = read();
   const first = await world.take();
   assert.equal(first.cursor, "1-7");
-  first.stream(PING, token(8), CAUGHT_UP, done(9));
+  const earlier = block("done", { turn_id: "t0", outcome: "completed" }, "1-8");
+  first.stream(PING, earlier, token(9), CAUGHT_UP, done(10));
   await ended;
-  assert.deepEqual(heard, ["token 1-8", "caught_up 1-8", "done 1-9"]);
+  assert.deepEqual(heard, ["done 1-8", "token 1-9", "caught_up 1-9", "done 1-10"]);
   assert.ok(first.aborted);
 });
 

@@ -213,6 +213,8 @@ def test_a_limit_and_a_failure_are_errors_of_the_run() -> None:
     body = {"code": "runtime_timeout", "retryable": True, "user_message": "Too slow."}
     failed = told(start().add("error", **body))[-1]
     assert failed == {"type": "RUN_ERROR", "message": "Too slow.", "code": "runtime_timeout"}
+    used = told(start().add("error", **body, usage={"output_tokens": 4}))[-1]
+    assert used["usage"] == [{"outputTokens": 4}]
 
 
 @pytest.mark.proves("P-AGUI-8")

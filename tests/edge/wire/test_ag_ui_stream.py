@@ -50,7 +50,8 @@ def test_one_run_is_told_alone_and_is_over_for_good() -> None:
     assert kinds[-1] == "RUN_FINISHED"
     assert kinds.count("RUN_STARTED") == 1
     assert reader.over
-    assert read(reader, Log(seq=6).start_turn("t3")) == []
+    assert read(reader, Log(seq=6).start_turn("t3").token("m1", "lost")) == []
+    assert reader.rewind(7) == b""
     assert reader.over
 
 
@@ -83,3 +84,5 @@ def test_a_result_that_the_client_brought_is_not_told_back_to_it() -> None:
     log.attempt(2).tool_end("c1", "succeeded").tool_end("c2", "succeeded")
     reader = listen(after_seq=4, answered=frozenset({"t1.c1"}))
     assert read(reader, log) == ["RUN_STARTED", "TOOL_CALL_RESULT"]
+    kinds = read(listen(after_seq=0, answered=frozenset({"t1.c1"})), log)
+    assert (kinds.count("TOOL_CALL_START"), kinds.count("TOOL_CALL_RESULT")) == (2, 1)
