@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import AsyncExitStack
 from typing import Any
@@ -21,6 +22,7 @@ JSON = ("Content-Type", "application/json")
 CHAT = "abcdefghijklmnop"
 THREAD = "a-thread-of-a-client"
 LIFE_SECONDS = 4.0
+PATIENCE_SECONDS = 40.0
 TOLD = ["turn_start", "token", "reauth", "reconnect"]
 
 Call = tuple[str, str, bytes]
@@ -64,6 +66,7 @@ async def test_streams_of_every_kind_end_with_their_token_and_with_another_one_t
     for _ in range(3):
         runtime.play(emit(text("m1", "Hel")), hang())
     async with (
+        asyncio.timeout(PATIENCE_SECONDS),
         Issuer().serve() as issuer,
         live_edge(runtime, authenticator=issuer.authenticator(), clock=WallClock()) as edge,
         AsyncExitStack() as opened,
