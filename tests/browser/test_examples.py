@@ -79,7 +79,7 @@ async def test_events_one_by_one(site: Site, page: Page) -> None:
       import { open } from "/static/unbroken/unbroken.js";
       const session = open({ sessionId: id });
       const store = async ({ type, data }) => hear(type, data);
-      let saved;
+      let saved = "0-0";
     """
     await show(page, site, session_id, given, *examples("Events one by one"))
     await expect(page.locator("p")).to_have_text(["token One"])
