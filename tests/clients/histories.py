@@ -73,7 +73,8 @@ class Maker:
         parts = [{"type": "text", "text": text}] if text else []
         body = {"message_id": message_id, "role": "agent", "parts": parts, "status": status}
         reasoning = self._whole("reasoning", message_id)
-        self._tell("message", **body, **({"reasoning": reasoning} if reasoning else {}))
+        author = self._chance.choice(({}, {"author": "helper"}))
+        self._tell("message", **body, **author, **({"reasoning": reasoning} if reasoning else {}))
 
     def _overhear(self) -> None:
         """Let the user say something amid the turn."""

@@ -46,6 +46,11 @@ def made(seed: int) -> History:
     return Maker(chance).play(chance.randint(1, 3))
 
 
+def expired(history: History) -> History:
+    """Return what the journal has of an old session: calls that were begun before may still end in it."""
+    return history[len(history) // 3 :]
+
+
 def failure_of(history: History) -> str | None:
     """Return the code of the last run error: AG-UI's own complaints would be another text."""
     errors = {"error": "runtime_error", "limit": "limit"}
@@ -57,7 +62,7 @@ def failure_of(history: History) -> str | None:
 @pytest.mark.timeout(120)
 @pytest.mark.proves("P-AGUI-2", "P-AGUI-4", "P-AGUI-5", "P-AGUI-8", "P-AGUI-9")
 def test_a_client_shows_what_we_believe_that_it_shows() -> None:
-    histories = [made(seed) for seed in range(HISTORIES)]
+    histories = [made(seed) if seed % 4 else expired(made(seed)) for seed in range(HISTORIES)]
     told = [Told(h, version) for h in histories for version in VERSIONS]
     results = read_all(told, [[]] * len(told))
     for number, (expected, result) in enumerate(zip(told, results, strict=True)):
