@@ -60,10 +60,9 @@ class AgUiRoutes:
         headers.check_ids(thread_id)
         await read_json_if_any(request)
         recap = await self._registry.recap(uid, thread_id)
-        if recap is None or recap.finished:
+        if recap is None or await self._registry.cancel(uid, thread_id, recap.turn_id) == "done":
             return json_response({"stopped": False})
-        answer = await self._registry.cancel(uid, thread_id, recap.turn_id)
-        return json_response({"stopped": answer != "done"})
+        return json_response({"stopped": True})
 
     async def info(self) -> Response:
         """Say which agents there are, as CopilotKit asks before anything else."""

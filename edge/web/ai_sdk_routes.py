@@ -41,7 +41,7 @@ class AiSdkRoutes:
             return await self._stream(caller, chat.chat_id, recap, after_seq)
         turn_id = await self._start(caller.uid, chat)
         recap = await self._recap(caller.uid, chat.chat_id, turn_id)
-        return await self._stream(caller, chat.chat_id, recap, recap.before.seq)
+        return await self._stream(caller, chat.chat_id, recap)
 
     async def resume(self, chat_id: str) -> Response:
         """Stream the newest turn from its start, whether it goes on, waits or is over.
@@ -56,7 +56,7 @@ class AiSdkRoutes:
             recap = None  # before its first message, or long after its last
         if recap is None:
             return Response(status=204)
-        return await self._stream(caller, chat_id, recap, recap.before.seq)
+        return await self._stream(caller, chat_id, recap)
 
     async def stop(self, chat_id: str) -> Response:
         """Stop the newest turn. The client's own ``stop`` only leaves."""
@@ -64,9 +64,7 @@ class AiSdkRoutes:
         headers.check_ids(chat_id)
         read_nothing(await read_json_if_any(request))
         recap = await self._registry.recap(uid, chat_id)
-        if recap is None or recap.finished:
-            return json_response({"state": "done"})
-        if await self._registry.cancel(uid, chat_id, recap.turn_id) == "done":
+        if recap is None or await self._registry.cancel(uid, chat_id, recap.turn_id) == "done":
             return json_response({"state": "done"})
         return json_response({"state": "cancelling"}, 202)
 
@@ -102,7 +100,7 @@ class AiSdkRoutes:
         return recap
 
     async def _stream(
-        self, caller: Principal, chat_id: str, recap: Recap, after_seq: int
+        self, caller: Principal, chat_id: str, recap: Recap, after_seq: int = 0
     ) -> Response:
         viewer = await self._registry.attach(caller.uid, chat_id, recap.before, "turn_end")
         if viewer is None:

@@ -76,3 +76,13 @@ def test_a_decided_call_does_not_wait_and_no_call_does_when_the_turn_goes_on() -
     assert recap.waiting == ()
     assert recap.suspension is not None
     assert recap.suspension.seq == 4
+
+
+def test_of_two_waits_the_newer_one_counts() -> None:
+    log = LogBuilder()
+    log.acquire()
+    log.write(start(), tool_start("c1"), suspended("input_required", "c1"))
+    log.write(start(2), tool_end("c1"), tool_start("c2"), suspended("client_tool", "c2"))
+    recap = recap_of(log.session())
+    assert recap is not None and recap.suspension is not None
+    assert recap.suspension.seq == 7

@@ -67,6 +67,14 @@ test("a first load that waits is tried at once when somebody wants that", async 
   assert.equal(world.timers, 0);
 });
 
+test("a session that is closed while it loads stays closed", async () => {
+  const { world, session } = loading();
+  await world.take();
+  session.close();
+  await settle();
+  assert.equal(session.connection.state, "closed");
+});
+
 test("a first load that was refused is tried again when somebody wants that, and then followed", async () => {
   const { world, session } = loading();
   const { ready } = session;

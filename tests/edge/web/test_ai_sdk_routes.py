@@ -306,6 +306,7 @@ async def test_a_stop_ends_the_turn_and_what_was_shown_stays(
 
 async def test_a_stop_that_comes_too_late_says_so() -> None:
     async with served(ScriptedRegistry(cancelled="done")) as port:
+        assert (await ask(port, "POST", STOP, [JSON], b'{"turn":"t1"}')).status == 422
         answer = await ask(port, "POST", STOP)
     assert (answer.status, answer.json) == (200, {"state": "done"})
 
