@@ -46,6 +46,7 @@ def test_a_page_can_choose_the_policy_of_a_turn() -> None:
     props = {"on_disconnect": "cancel", "theme": "dark"}
     turn = turn_request(read_run(body(user("Hi"), forwardedProps=props)), "default")
     assert (turn.on_disconnect, turn.pacing) == ("cancel", "free")
+    assert read_run(body(user("Hi"), forwardedProps=["pacing"])).options == {}
 
 
 @pytest.mark.parametrize(
@@ -64,8 +65,22 @@ def test_a_file_is_taken_by_its_address(part: Body) -> None:
     assert turn.input == ({"type": "text", "text": "See"}, file)
 
 
+def test_a_file_may_have_a_name_and_need_not_say_what_it_is() -> None:
+    part = {"type": "binary", "url": "https://a.example/x", "filename": "x.bin"}
+    [file] = turn_request(read_run(body(user([part]))), "default").input
+    assert (file["name"], file["media_type"]) == ("x.bin", "application/octet-stream")
+
+
+@pytest.mark.parametrize("source", [None, {"type": "data", "value": "https://a.example/x"}])
+def test_a_file_that_is_not_told_by_its_address_is_refused_where_it_stands(source: object) -> None:
+    with pytest.raises(Refused) as caught:
+        turn_request(read_run(body(user([{"type": "image", "source": source}]))), "default")
+    assert [error.pointer for error in caught.value.errors] == ["/messages/-/content/-"]
+
+
 def test_a_client_of_before_1_0_does_not_declare_its_version() -> None:
     assert not read_run(body()).declares_version
+    assert not read_run(body(protocolVersion=None)).declares_version
     assert read_run(body(protocolVersion="1.0")).declares_version
 
 
@@ -83,6 +98,17 @@ def test_answers_are_entries_of_resume_and_the_messages_of_tools_at_the_end() ->
     assert run.resume == {"t1.c5": Answer(denied=True)}
 
 
+@pytest.mark.parametrize("error", [" ", "", None, True])
+def test_an_error_without_words_is_none(error: Any) -> None:
+    run = read_run(body(tool("t1.c1", "1", error=error)))
+    assert run.results == {"t1.c1": Answer(1)}
+
+
+def test_content_that_no_encoding_can_hold_is_kept_as_text_and_refused_as_a_result() -> None:
+    [answer] = read_run(body(tool("t1.c1", "\ud800"))).results.values()
+    assert answer == Answer("\ud800")
+
+
 @pytest.mark.proves("P-AGUI-10")
 @pytest.mark.parametrize(
     "content", ["words", "NaN", "1e999", "12345678901234567890", '{"a":1,"a":2}', "[" * 100_000]
@@ -96,7 +122,7 @@ def test_content_that_is_no_strict_json_is_a_result_as_text(content: str) -> Non
 @pytest.mark.parametrize(
     ("answer", "executor", "expected"),
     [
-        (Answer({"approved": True}), "runtime", {"execute": True}),
+        (Answer({"approved": True, "reason": "Go on."}), "runtime", {"execute": True}),
         (
             Answer({"approved": False, "reason": "No."}),
             "runtime",
@@ -138,11 +164,34 @@ def test_what_no_reader_reads_alike_is_refused(value: object) -> None:
         decision(Answer(value), "client")
 
 
+@pytest.mark.parametrize(
+    ("answer", "executor"),
+    [
+        (Answer(failure="\ud800"), "client"),
+        (Answer({"approved": False, "reason": "\ud800"}), "runtime"),
+    ],
+)
+def test_words_of_an_answer_that_no_encoding_can_hold_are_refused(
+    answer: Answer, executor: str
+) -> None:
+    with pytest.raises(Refused) as caught:
+        decision(answer, executor)
+    assert caught.value.code == "invalid-json"
+
+
+def test_words_of_the_user_that_no_encoding_can_hold_are_refused_and_a_runs_id_is_not() -> None:
+    assert turn_request(read_run(body(user("Hi"), runId="\ud800")), "default").idempotency_key
+    with pytest.raises(Refused) as caught:
+        turn_request(read_run(body(user("\ud800"))), "default")
+    assert caught.value.code == "invalid-json"
+
+
 BAD = [
     [],
     {},
     body(threadId=""),
     body(threadId=7),
+    body(threadId="a\0b"),
     body(runId="x" * 256),
     body(messages={}),
     body("Hi"),  # type: ignore[arg-type]

@@ -131,6 +131,16 @@ async def test_a_thread_of_another_form_does_not_exist(edge: LiveEdge, thread: s
         assert (await call(edge, name, body(threadId=thread))).status == 404
 
 
+@pytest.mark.parametrize("path", [f"{AGENT}/run", f"{AGENT}/connect", "/v1/ai-sdk/v7"])
+async def test_a_body_that_any_page_could_send_unasked_is_refused(path: str) -> None:
+    registry = ScriptedRegistry()
+    async with served(registry) as port:
+        lines = [("Content-Type", "text/plain")]
+        answer = await ask(port, "POST", path, lines, json.dumps(body()).encode())
+    assert (answer.status, answer.code) == (415, "unsupported-media-type")
+    assert registry.calls == []
+
+
 async def test_a_run_that_names_another_agent_is_refused(edge: LiveEdge) -> None:
     answer = await post(edge.port, "/v1/ag-ui/agent/nobody/run", body())
     assert (answer.status, answer.json["type"]) == (422, "urn:unbroken:problem:unknown-agent")

@@ -131,10 +131,8 @@ async def test_of_a_posted_conversation_only_the_last_message_is_read(
     data = {"type": "data-place", "data": {"at": 1}}
     last = {**said("See"), "parts": [file, {"type": "text", "text": ""}, data], "metadata": odd}
     assert words(await send(edge, odd, last, agent="script", other=odd)) == "Hello"
-    assert [part.WhichOneof("content") for part in runtime.requests[0].input] == [
-        "file",
-        "data_json",
-    ]
+    kinds = [part.WhichOneof("content") for part in runtime.requests[0].input]
+    assert kinds == ["file", "data_json"]
 
 
 @pytest.mark.parametrize(
@@ -380,7 +378,9 @@ async def test_an_assistants_message_without_a_turn_decides_nothing(
     edge: LiveEdge, runtime: ScriptedRuntime
 ) -> None:
     message = decided(approval("c1", True))
-    assert (await send(edge, message)).code == "session-not-found"
+    for _ in range(2):
+        assert (await send(edge, message)).code == "session-not-found"
+        await edge.registry.claim_session("ada", CHAT)
     runtime.play(emit(*HELLO))
     await send(edge, said())
     assert (await send(edge, said(), message)).code == "tool-call-not-found"

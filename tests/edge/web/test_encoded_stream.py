@@ -53,10 +53,10 @@ async def test_a_stream_goes_on_past_an_end_that_it_only_replays() -> None:
     "registry",
     [
         told([TURN, CaughtUp(), TOKEN]),
-        told([TURN, CaughtUp()], [Reconnect("rolling", 100)]),
-        told([TURN, CaughtUp()], [Reconnect("deadline", 100)]),
-        told([TURN, CaughtUp()], [Reauth(60_000)], [Reconnect("token_expired", 100)]),
-        told([TURN, TOKEN, CaughtUp()], [Reset("gap", 9)]),
+        told([TURN, CaughtUp()], [Reconnect("rolling", 100)], [DONE]),
+        told([TURN, CaughtUp()], [Reconnect("deadline", 100)], [DONE]),
+        told([TURN, CaughtUp()], [Reauth(60_000)], [Reconnect("token_expired", 100)], [DONE]),
+        told([TURN, TOKEN, CaughtUp()], [Reset("gap", 9)], [DONE]),
     ],
 )
 async def test_a_stream_that_is_not_over_is_cut(

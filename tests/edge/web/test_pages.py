@@ -29,12 +29,20 @@ async def test_the_page_comes_with_a_policy_that_runs_nothing_else() -> None:
     response = await get("/")
     assert response.content_type == "text/html; charset=utf-8"
     policy = response.headers["Content-Security-Policy"]
-    assert "default-src 'none'" in policy
+    assert "default-src 'none'; script-src 'self'" in policy
     assert "unsafe" not in policy
+    assert response.headers["Cache-Control"] == "no-cache"
     text = await response.get_data(as_text=True)
     assert not re.search(
         r"<script(?! type=\"module\" src=\"/static/)|style=|\son\w+=|https?:", text
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["nothing.js", "../config.py", "unbroken", "unbroken/../index.html"]
+)
+async def test_a_file_that_the_page_does_not_have_is_not_there(name: str) -> None:
+    assert (await get(f"/static/{name}")).status_code == 404
 
 
 FILES = {

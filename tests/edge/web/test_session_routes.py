@@ -96,7 +96,8 @@ async def test_a_post_that_asks_for_a_stream_is_answered_by_its_turn() -> None:
 
 @pytest.mark.parametrize("accept", ["*/*", "application/json, text/event-stream", "text/*"])
 async def test_a_post_that_takes_anything_is_answered_with_json(accept: str) -> None:
-    response = await Edge().post(TURN, {"input": "Hi"}, {**KEY, "Accept": accept})
+    edge = Edge(ScriptedRegistry(viewer=ScriptedViewer([[shown(5)]])))
+    response = await edge.post(TURN, {"input": "Hi"}, {**KEY, "Accept": accept})
     assert response.content_type == "application/json"
 
 

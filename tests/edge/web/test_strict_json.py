@@ -27,6 +27,7 @@ REFUSED = {
     "1e999": b'{"a":1e999}',
     "5,000 digits": b"[" + b"9" * 5000 + b"]",
     "2^53+1": b"[9007199254740993]",
+    "minus 2^53+1": b"[-9007199254740993]",
     "duplicate key": b'{"input":"a","input":"b"}',
     "duplicate key by escape": b'{"a":1,"\\u0061":2}',
     "nested duplicate key": b'[{"x":{"a":1,"a":1}}]',
