@@ -14,19 +14,18 @@ from tests.clients.script import State, node_script
 from tests.support.issuer import Issuer, bearer, ends_in, token
 from tests.support.live_edge import LiveEdge, live_edge
 from tests.support.scripted_runtime import (
-    ScriptedAttempt,
     ScriptedRuntime,
     completed,
     emit,
     finished,
     text,
+    wait_for,
 )
 
 pytestmark = [pytest.mark.realtime, pytest.mark.timeout(120), pytest.mark.proves("T50", "P-SSE-21")]
 
 AG_UI = "@ag-ui/client"
 CHAT = "a-thread-of-a-client"
-PATIENCE_SECONDS = 60.0
 Call = Callable[..., Awaitable[State]]
 
 
@@ -36,13 +35,9 @@ def headers(seconds: float) -> dict[str, str]:
 
 
 def answering(go: asyncio.Event) -> ScriptedRuntime:
-    async def wait(_: ScriptedAttempt) -> None:
-        await asyncio.wait_for(go.wait(), PATIENCE_SECONDS)
-
     runtime = ScriptedRuntime()
-    runtime.play(
-        emit(text("m1", "Hel")), wait, emit(text("m1", "lo"), completed("m1", "Hello"), finished())
-    )
+    rest = emit(text("m1", "lo"), completed("m1", "Hello"), finished())
+    runtime.play(emit(text("m1", "Hel")), wait_for(go), rest)
     return runtime
 
 

@@ -1,6 +1,6 @@
 """An issuer of tokens on loopback: real keys and tokens at real addresses, with whatever is to be in them.
 
-Knows nothing of the edge. Keys are made once for all tests, because that takes its time.
+Knows nothing of what an edge makes of them. Keys are made once for all tests, because that takes its time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from edge.main import WallClock
-from edge.web.bearer import BearerAuthenticator
+from edge.web.bearer import LEEWAY_SECONDS, BearerAuthenticator
 from edge.web.signing_keys import SigningKeys, fetcher
 from tests.support.http_client import PATIENCE_SECONDS
 
@@ -59,9 +59,9 @@ def token(key: str = "rsa-1", *, kid: str | None = None, **changes: object) -> s
     return jwt.encode(claims(**changes), private, algorithm, headers)
 
 
-def ends_in(seconds: float, leeway_seconds: int = 10) -> int:
+def ends_in(seconds: float) -> int:
     """Return the ``exp`` of a token that an edge takes for that long yet."""
-    return int(time.time() + seconds) - leeway_seconds
+    return int(time.time() + seconds) - LEEWAY_SECONDS
 
 
 def bearer(text: str) -> tuple[str, str]:
@@ -74,8 +74,8 @@ class Issuer:
     Counts who asks for keys.
     """
 
-    def __init__(self, *published: str) -> None:
-        self.published = list(published or ("rsa-1", "ec-1"))
+    def __init__(self) -> None:
+        self.published = ["rsa-1", "ec-1"]
         self.fetches = 0
         self.down = False
         self.body: bytes | None = None

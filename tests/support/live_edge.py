@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from edge.core.control import Reconnect
 from edge.journal.memory import MemoryJournal
-from edge.main import AG_UI, AI_SDK
+from edge.main import AG_UI, AI_SDK, NATIVE
 from edge.ports import Authenticator, Clock, Journal, Principal
 from edge.sessions.registry import Registry
 from edge.sessions.settings import SessionSettings
@@ -24,15 +24,12 @@ from edge.upstream.client import GrpcRuntime
 from edge.upstream.requests import RuntimeOptions
 from edge.web.app import build_app
 from edge.web.auth import OpenLocalAuthenticator
-from edge.web.parts import Framing, Parts
+from edge.web.parts import Parts
 from edge.web.server import listen, serve_http
 from edge.wire import native
 from tests.support.http_client import PATIENCE_SECONDS, Answer, Exchange, exchange, post
 from tests.support.scripted_runtime import ScriptedRuntime
 
-FRAMING = Framing(
-    native.CONTENT_TYPE, native.control_frame, ping=native.PING, ping_event=native.PING_EVENT
-)
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
@@ -59,7 +56,7 @@ def parts_for(registry: object, authenticator: Authenticator | None = None) -> P
         registry=cast(Registry, registry),
         authenticator=authenticator or OpenLocalAuthenticator(),
         telemetry=counted,
-        framing=FRAMING,
+        framing=NATIVE,
         ai_sdk=AI_SDK,
         ag_ui=AG_UI,
         reconnect=lambda reason: Reconnect(reason, 1_500),

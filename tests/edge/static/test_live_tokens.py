@@ -15,12 +15,13 @@ from tests.support.http_client import ask
 from tests.support.issuer import Issuer, ends_in, token
 from tests.support.live_edge import LiveEdge, live_edge
 from tests.support.scripted_runtime import (
-    ScriptedAttempt,
     ScriptedRuntime,
     completed,
     emit,
     finished,
+    hang,
     text,
+    wait_for,
 )
 
 pytestmark = [
@@ -64,20 +65,14 @@ async def test_a_page_with_a_fresh_token_goes_over_to_it_in_time_and_misses_noth
     over = asyncio.Event()
     lives = iter([30.0])
 
-    async def until_over(_: ScriptedAttempt) -> None:
-        await over.wait()
-
     def heard_all(news: State) -> bool:
         if news["asked"] == [False, True] and news["state"] == "live":
             over.set()
         return bool(news["texts"] == ["Hello"])
 
     runtime = ScriptedRuntime()
-    runtime.play(
-        emit(text("m1", "Hel")),
-        until_over,
-        emit(text("m1", "lo"), completed("m1", "Hello"), finished()),
-    )
+    rest = emit(text("m1", "lo"), completed("m1", "Hello"), finished())
+    runtime.play(emit(text("m1", "Hel")), wait_for(over), rest)
     async with Issuer().serve() as issuer:
         issuer.make = lambda: token(exp=ends_in(next(lives, 3_600.0)))
         heard, refused = await told(tmp_path, runtime, issuer, heard_all)
@@ -91,11 +86,8 @@ async def test_a_page_with_a_fresh_token_goes_over_to_it_in_time_and_misses_noth
 async def test_a_page_whose_token_stays_stale_is_refused_with_the_reason_and_asks_no_more(
     tmp_path: Path,
 ) -> None:
-    async def until_left(_: ScriptedAttempt) -> None:
-        await asyncio.Event().wait()
-
     runtime = ScriptedRuntime()
-    runtime.play(emit(text("m1", "Hel")), until_left)
+    runtime.play(emit(text("m1", "Hel")), hang())
     made: list[str] = []
 
     def stale() -> str:
