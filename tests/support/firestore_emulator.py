@@ -23,7 +23,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 
+import grpc
 import pytest
+from google.cloud.firestore_v1.services.firestore import FirestoreClient
+from google.cloud.firestore_v1.services.firestore.transports import FirestoreGrpcTransport
+from google.cloud.firestore_v1.types import BatchWriteRequest, Document, Write
+
+from edge.journal.firestore import EMULATOR_METADATA
 
 NOT_RUN = "the Firestore emulator was not found (set FIRESTORE_EMULATOR_HOST or _JAR)"
 
@@ -51,7 +57,7 @@ class Emulator:
         return f"127.0.0.1:{self.port}"
 
     def start(self, port: int = 0) -> None:
-        """Start on a port, by default a free one, and wait until it answers."""
+        """Start on a port, by default a free one, and wait until it answers and has written once."""
         for attempt in (1, 2):
             self.port = port or _free_port()
             if self._try_start():
@@ -79,6 +85,7 @@ class Emulator:
         deadline = monotonic() + _START_LIMIT_SECONDS
         while monotonic() < deadline:
             if _answers(self.host):
+                _warm_up(self.host)
                 return True
             try:
                 self._process.wait(timeout=0.1)
@@ -135,6 +142,18 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _warm_up(host: str) -> None:
+    """Write one document: on a busy machine a new JVM's first write outlasts what an edge waits for one."""
+    database = "projects/warm-up/databases/(default)"
+    write = Write(update=Document(name=f"{database}/documents/warm/up"))
+    with grpc.insecure_channel(host) as channel:
+        FirestoreClient(transport=FirestoreGrpcTransport(channel=channel)).batch_write(
+            BatchWriteRequest(database=database, writes=[write]),
+            metadata=EMULATOR_METADATA,
+            timeout=_START_LIMIT_SECONDS,
+        )
 
 
 def _answers(host: str) -> bool:
