@@ -13,16 +13,10 @@ const ANSWER_MS = 25_000;
 export class Api {
   #options;
   #token; // a promise that requests share, or nothing until one is asked for
-  #expired = false;
+  #refresh = false; // until a token is refused or about to expire
 
   constructor({ baseUrl = "", headers = {}, token, credentials = "same-origin", environment }) {
     this.#options = { baseUrl, headers, token, credentials, environment };
-  }
-
-  /** Ask for another token with the next request. */
-  expire() {
-    this.#token = undefined;
-    this.#expired = true;
   }
 
   /** The token of the newest request, to be given to `renew`. */
@@ -33,8 +27,7 @@ export class Api {
   /** Fetch another token than `used`, which is about to expire. Resolves to whether it is another one. */
   async renew(used) {
     if (typeof this.#options.token !== "function") return false;
-    if (used === this.#token) this.expire(); // else somebody else has fetched one meanwhile
-    return (await this.#currentToken()) !== (await used);
+    return (await this.#another(used)) !== (await used);
   }
 
   /** Make one request; a 401 is answered with a fresh token, once, and then stands. */
@@ -42,8 +35,7 @@ export class Api {
     const used = this.#currentToken();
     const response = await this.#fetch(path, init, await used);
     if (response.status !== 401 || typeof this.#options.token !== "function") return response;
-    if (used === this.#token) this.expire(); // else somebody else has fetched one meanwhile
-    return this.#fetch(path, init, await this.#currentToken());
+    return this.#fetch(path, init, await this.#another(used));
   }
 
   /**
@@ -80,14 +72,23 @@ export class Api {
     return { body: await response.json(), headers: response.headers };
   }
 
+  #another(used) {
+    if (used === this.#token) { // else somebody else has fetched one meanwhile
+      this.#token = undefined;
+      this.#refresh = true;
+    }
+    return this.#currentToken();
+  }
+
   #currentToken() {
     const { token } = this.#options;
     if (typeof token !== "function") return token;
     if (this.#token === undefined) {
-      const asked = Promise.resolve({ refresh: this.#expired }).then(token).catch(noToken);
+      const asked = Promise.resolve({ refresh: this.#refresh }).then(token).catch(noToken);
       this.#token = asked;
-      this.#expired = false;
-      asked.catch(() => this.#token === asked && this.expire());
+      asked.catch(() => {
+        if (this.#token === asked) this.#token = undefined;
+      });
     }
     return this.#token;
   }

@@ -44,7 +44,6 @@ export class Connection {
 
   /** End it now. Only the first reason counts. */
   cut(reason) {
-    if (this.#gate.signal.aborted) return;
     const cut = new Cut(reason);
     this.#gate.abort(cut);
     this.#giveUp(cut);
@@ -111,7 +110,7 @@ export class Connection {
     this.#caughtUp ||= type === "caught_up";
     if (!isControl) this.#settled = this.#caughtUp && TERMINAL_TYPES.includes(type);
     if (type === "reauth") this.#renew();
-    if (type === "reconnect") throw new Cut("told", retryMs ?? 0);
+    if (type === "reconnect") throw new Cut("told", retryMs);
   }
 
   /** End it if there is another token to come back with: with the same one we would only be told again. */

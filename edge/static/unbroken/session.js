@@ -191,13 +191,22 @@ class Session {
   }
 
   #take(events) {
-    try {
-      this.#show(events.reduce((view, event) => fold(view, event), this.#view));
+    if (this.#foldIn(events)) {
       this.#tabs?.say({ events });
-    } catch (error) {
-      if (!(error instanceof Gap)) throw error;
+    } else {
       this.#show(EMPTY); // what we have is no part of this log: read it all
       this.#stream.distrust();
+    }
+  }
+
+  /** Show what `events` make of the view; false, and nothing is shown, where something is missing. */
+  #foldIn(events) {
+    try {
+      this.#show(events.reduce((view, event) => fold(view, event), this.#view));
+      return true;
+    } catch (error) {
+      if (!(error instanceof Gap)) throw error;
+      return false;
     }
   }
 
@@ -241,16 +250,7 @@ class Session {
   #hear({ events, whole, connection }) {
     if (connection) this.#become({ ...unpackConnection(connection), leader: false });
     if (whole && isBefore(this.#view.cursor, whole.cursor)) this.#show(unpack(whole));
-    if (events) this.#hearEvents(events);
-  }
-
-  #hearEvents(events) {
-    try {
-      this.#show(events.reduce((view, event) => fold(view, event), this.#view));
-    } catch (error) {
-      if (!(error instanceof Gap)) throw error;
-      this.#tabs.ask();
-    }
+    if (events && !this.#foldIn(events)) this.#tabs.ask();
   }
 }
 

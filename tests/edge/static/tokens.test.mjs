@@ -87,10 +87,12 @@ test("tokens that are all about to expire are not fetched ever so often", async 
 });
 
 test("a token that cannot be fetched just now is asked for again", async () => {
-  let failures = 2;
-  const it = reader({ token: async () => failures-- > 0 ? Promise.reject(new Error("offline")) : "token" });
+  const asked = [];
+  const token = ({ refresh }) => asked.push(refresh) > 2 ? "token" : Promise.reject(new Error("offline"));
+  const it = reader({ token });
   await it.world.pass(500 + 1_000);
   assert.equal((await it.world.take()).headers.Authorization, "Bearer token");
+  assert.deepEqual(asked, [false, false, false]); // there was none that could have been refused
 });
 
 test("a token that cannot be fetched for no reason at all is asked for again, and not at once", async () => {
