@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.lab.processes import START_SECONDS
 from tests.support.processes import Child, Crew
@@ -151,3 +151,18 @@ async def test_without_its_store_and_on_a_narrow_network_the_durable_column_wait
     await expect(lab.locator("#durable .status")).to_have_text("connected")
     await lab.click("[data-trouble=throttle]")
     await assert_unbroken(lab)
+
+
+@pytest.mark.parametrize("failure", ["refused", "unreachable"])
+async def test_what_the_lab_could_not_do_is_said_until_it_can(lab: Page, failure: str) -> None:
+    async def fail(route: Route) -> None:
+        await (route.fulfill(status=503) if failure == "refused" else route.abort())
+
+    await lab.route("**/api/troubles/*", fail)
+    await lab.click("[data-trouble=throttle]")
+    await expect(lab.locator("#problem")).to_have_text("The lab could not do that. Try again.")
+    await expect(lab.locator("[data-trouble=throttle]")).to_have_attribute("aria-pressed", "false")
+    await lab.unroute("**/api/troubles/*", fail)
+    await lab.click("[data-trouble=throttle]")
+    await expect(lab.locator("[data-trouble=throttle]")).to_have_attribute("aria-pressed", "true")
+    await expect(lab.locator("#problem")).to_be_empty()

@@ -83,15 +83,21 @@ class Lab {
   async strike(trouble) {
     const lasts = trouble in OVER;
     const on = !(lasts && this.seen.troubles[trouble]);
+    const troubles = await this.ask(trouble, on).catch(() => undefined);
+    this.tell("strike", troubles ? "" : "The lab could not do that. Try again.");
+    if (!troubles) return;
+    this.seen.troubles = troubles;
+    this.mark(trouble, lasts, on);
+  }
+
+  /** Have something done by the lab; resolves to what lasts now, or to nothing where it could not. */
+  async ask(trouble, on) {
     const answer = await fetch(`/api/troubles/${trouble}`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ session: this.chatId("durable"), on }),
     });
-    this.tell("strike", answer.ok ? "" : "The lab could not do that. Try again.");
-    if (!answer.ok) return;
-    this.seen.troubles = (await answer.json()).troubles;
-    this.mark(trouble, lasts, on);
+    return answer.ok ? (await answer.json()).troubles : undefined;
   }
 
   mark(trouble, lasts, on) {
