@@ -30,14 +30,16 @@ def stream_encoded(
 ) -> Response:
     """Return the response that tells what ``viewer`` sees, from its start, in the encoder's format."""
     bind_viewer(request, caller, viewer)
-    response = event_response(_chunks(viewer, _Teller(encoder), dialect), dialect.content_type)
-    response.headers.update(dialect.headers)
-    return response
+    return _response(_chunks(viewer, _Teller(encoder), dialect), dialect)
 
 
 def stream_nothing(dialect: Dialect) -> Response:
     """Return the stream of a session in which nothing was ever said."""
-    response = event_response(dialect.ping, dialect.content_type)
+    return _response(dialect.ping, dialect)
+
+
+def _response(body: AsyncIterator[bytes] | bytes, dialect: Dialect) -> Response:
+    response = event_response(body, dialect.content_type)
     response.headers.update(dialect.headers)
     return response
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -13,7 +14,7 @@ from edge.core.cursor import Cursor
 from edge.core.errors import JournalUnavailable
 from edge.sessions.tail import Shown
 from tests.edge.web.scripted_registry import ScriptedRegistry, ScriptedViewer, shown
-from tests.support.http_client import exchange
+from tests.support.http_client import PATIENCE_SECONDS, exchange
 from tests.support.live_edge import served
 
 RESUME = "/v1/ai-sdk/v7/abcdefghijklmnop/stream"
@@ -98,3 +99,17 @@ async def test_a_client_that_leaves_is_forgotten() -> None:
         async with exchange(port, "GET", RESUME) as stream:
             await stream.data()
         await registry.viewer.closed.wait()
+
+
+@pytest.mark.proves("T06", "T11")
+async def test_a_replay_to_a_client_that_left_stops_and_others_are_served_meanwhile() -> None:
+    registry = told([TURN, CaughtUp()], [TOKEN])
+    assert registry.viewer is not None
+    registry.viewer.endless = True
+    async with served(registry) as port:
+        async with exchange(port, "GET", RESUME) as stream:
+            await stream.data()
+            async with exchange(port, "GET", "/healthz") as other:
+                assert other.status == 200
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await registry.viewer.closed.wait()
