@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any
 
 from edge.core.requests import TurnRequest
-from edge.web.chat_shapes import Object, approval, read_id, read_object, refused
+from edge.web.chat_shapes import Object, approval, file_part, read_id, read_object, refused
 from edge.web.problems import Refused
 from edge.web.shapes import read_decision, read_turn
 from edge.web.strict_json import parse_json, strict
@@ -146,8 +146,7 @@ def _file(part: Object) -> Object:
     if held.get("value") is None or held.get("type") == "data":
         raise refused("/messages/-/content/-", "must be text, or a file by its URL")
     media_type = held.get("mimeType") or "application/octet-stream"
-    named = {"name": part["filename"]} if part.get("filename") else {}
-    return {"type": "file", "uri": held["value"], "media_type": media_type, **named}
+    return file_part(held["value"], media_type, part.get("filename"))
 
 
 def _list(members: Object, name: str) -> Sequence[object]:

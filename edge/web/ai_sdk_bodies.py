@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from edge.core.event import compact_json
 from edge.core.requests import TurnRequest
-from edge.web.chat_shapes import Object, approval, read_id, read_object, refused
+from edge.web.chat_shapes import Object, approval, file_part, read_id, read_object, refused
 from edge.web.shapes import read_decision, read_turn
 from edge.web.strict_json import strict
 
@@ -102,9 +102,7 @@ def _inputs(parts: Sequence[Object]) -> Iterator[Object]:
     for part in parts:
         kind = str(part.get("type"))
         if kind == "file":
-            named = {"name": part["filename"]} if part.get("filename") else {}
-            file = {"type": kind, "uri": part.get("url"), "media_type": part.get("mediaType")}
-            yield file | named
+            yield file_part(part.get("url"), part.get("mediaType"), part.get("filename"))
         elif kind.startswith("data-"):
             yield {"type": "data", "data_json": compact_json(strict(part.get("data")))}
         elif kind != "text" or part.get("text") != "" or len(parts) == 1:

@@ -1,4 +1,4 @@
-"""What the bodies of front-end kits have in common: objects, ids, and a person's yes or no.
+"""What the bodies of front-end kits have in common: objects, ids, files, and a person's yes or no.
 
 Knows nothing of any one kit. Unlike ``edge.web.shapes`` it lets unknown members be, which are the kit's own
 business, and tells the first mistake only.
@@ -38,6 +38,12 @@ def read_id(members: Object, name: str, pointer: str) -> str:
 def approval(approved: object, reason: object) -> Object:
     """Return a person's yes or no as ``edge.web.shapes.read_decision`` takes it: a yes has no reason."""
     return {"approve": approved} | ({"reason": reason} if reason and not approved else {})
+
+
+def file_part(uri: object, media_type: object, name: object) -> Object:
+    """Return a file as ``edge.web.shapes.read_turn`` takes it: kits send an empty name for none."""
+    named = {"name": name} if name else {}
+    return {"type": "file", "uri": uri, "media_type": media_type, **named}
 
 
 def refused(pointer: str, detail: str) -> Refused:

@@ -38,6 +38,14 @@ def test_an_option_that_is_null_is_none() -> None:
     assert (turn.agent, turn.pacing) == ("", "free")
 
 
+def test_a_file_is_taken_by_its_address_and_may_have_a_name() -> None:
+    kit = {"type": "file", "url": "https://a.example/x", "mediaType": "image/png"}
+    message = {"id": "m", "role": "user", "parts": [kit | {"filename": "x.png"}, kit]}
+    turn = turn_request(read_chat({"id": "chat", "messages": [message]}))
+    file = {"type": "file", "uri": "https://a.example/x", "media_type": "image/png"}
+    assert turn.input == (file | {"name": "x.png"}, file)
+
+
 @pytest.mark.proves("P-AI-10")
 def test_only_calls_that_wait_are_decided() -> None:
     found = {"state": "output-available", "output": 1}
