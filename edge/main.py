@@ -131,8 +131,9 @@ async def _open_registry(
         await journal.close()
         raise
     writer = str(uuid.uuid4())
-    # By this name the journal's records tell which process wrote them.
-    _log.info("this edge has its name as a writer", extra={"writer": writer})
+    _log.info(
+        "the records that this process writes name it as their writer", extra={"writer": writer}
+    )
     return Registry(
         journal=journal,
         runtime=runtime,
