@@ -41,12 +41,15 @@ def _header(name: str, pattern: str, description: str, *, required: bool = False
     return {**base, "required": required}
 
 
-_SESSION = _path("session_id", "^[A-Za-z0-9_-]{16,64}$")
+_SESSION_ID = "^[A-Za-z0-9_-]{16,64}$"
+_AGENT_NAME = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+
+_SESSION = _path("session_id", _SESSION_ID)
 _TURN = _path("turn_id", "^[A-Za-z0-9_-]{1,64}$")
 _CALL = _path("call_id", "^[A-Za-z0-9_.:-]{1,128}$")
-_CHAT = _path("chat_id", "^[A-Za-z0-9_-]{16,64}$")
-_THREAD = _path("thread_id", "^[A-Za-z0-9_-]{16,64}$")
-_AGENT = _path("agent", "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+_CHAT = _path("chat_id", _SESSION_ID)
+_THREAD = _path("thread_id", _SESSION_ID)
+_AGENT = _path("agent", _AGENT_NAME)
 _CURSOR_PATTERN = "^(0|[1-9][0-9]{0,8})-(0|[1-9][0-9]{0,11})$"
 _CURSOR: _Object = {"type": "string", "pattern": _CURSOR_PATTERN}
 _KEY = _header(
@@ -60,6 +63,7 @@ _LAST_EVENT_ID = _header(
     "Last-Event-ID", _CURSOR_PATTERN, "Resume after this position. Wins over the query."
 )
 _PROBLEM = _answer("Refused or failed.", "Problem", "application/problem+json")
+_EVENTS: _Object = {"text/event-stream": {"schema": {"type": "string"}}}
 _STREAM: _Object = {
     "description": "Events as they happen, from the cursor on. `id` is the cursor.",
     "headers": {
@@ -68,7 +72,7 @@ _STREAM: _Object = {
             "description": "Where the stream really starts; not what was asked for: loss or rewind.",
         }
     },
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    "content": _EVENTS,
 }
 
 
@@ -116,7 +120,7 @@ _SCHEMAS: _Object = {
                 {"type": "array", "minItems": 1, "maxItems": 32, "items": _PARTS},
             ]
         },
-        agent={"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"},
+        agent={"type": "string", "pattern": _AGENT_NAME},
         on_disconnect=_string("continue", "cancel"),
         pacing=_string("free", "viewer"),
     ),
@@ -186,7 +190,7 @@ def _call(
 
 _KIT_STREAM: _Object = {
     "description": "The kit's own events. A connection that is cut was no end.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    "content": _EVENTS,
 }
 _STOP = {
     "200": _answer("It had ended already.", "State"),
