@@ -12,7 +12,8 @@ const MOVING = ["rewind", "reset"];
 
 /**
  * Why a connection ended before everything was said. `reason`: "ended" (a clean end proves nothing),
- * "told" (by the server), "stalled", "offline", "left" (the page was), "again" (by us), "foreign" (somebody else answered), "closed".
+ * "told" (by the server), "stalled", "offline", "left" (the page was), "again" (by us), "foreign" (somebody else
+ * answered), "unfit" (what came did not fit), "closed".
  */
 export class Cut extends Error {
   name = "Cut";

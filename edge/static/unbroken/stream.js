@@ -30,7 +30,7 @@ export class Stream {
 
   /** Drop the connection at hand, and wait before the next one: what came did not fit. */
   distrust() {
-    this.#stop("ended");
+    this.#stop("unfit");
   }
 
   #stop(reason) {
