@@ -57,6 +57,7 @@ _SWEEP = (
 )
 
 _CACHE_KIB = 256
+_SWITCH_TRIES = 10
 _TAKEN = {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE}
 
 
@@ -88,8 +89,7 @@ def open_database(
 
 def _configure(db: sqlite3.Connection) -> None:
     # WAL: readers never wait for the writer, and one commit is one append to one file.
-    (mode,) = db.execute("PRAGMA journal_mode=WAL").fetchone()
-    if mode != "wal":
+    if _switch_to_wal(db) != "wal":
         raise JournalUnavailable("its file system cannot hold a write-ahead log")
     # With NORMAL a commit in WAL mode is not synced: a power cut would take back what was
     # acknowledged, and a client would have seen events that never were.
@@ -108,6 +108,26 @@ def _configure(db: sqlite3.Connection) -> None:
             db.execute(statement)
     db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     db.execute("COMMIT")
+
+
+def _switch_to_wal(db: sqlite3.Connection) -> str:
+    """Return the mode that the journal's file has now.
+
+    Processes that make the file together each hold it shared when they want it alone. SQLite refuses
+    all but one of them at once, whatever the time-out, lest they wait for each other for ever. So
+    who is refused lets go, waits in the queue of writers, and asks again.
+    """
+    for _ in range(_SWITCH_TRIES):
+        try:
+            (mode,) = db.execute("PRAGMA journal_mode=WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("ROLLBACK")
+        else:
+            return str(mode)
+    raise JournalUnavailable("too many others open it at once")
 
 
 def create_session(db: sqlite3.Connection, session_id: str, owner: str, expire_at_ms: int) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,18 @@ async def test_a_file_that_is_locked_at_the_start_is_waited_for(
         await opened.create_session("s2", "u1")  # from now on nobody is kept waiting as long
     intruder.execute("ROLLBACK")
     await opened.close()
+
+
+async def test_a_new_file_that_another_process_is_making_is_waited_for(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        opening = asyncio.create_task(
+            SqliteJournal.open(path, ManualClock(), open_timeout_seconds=60.0)
+        )
+        _, waiting = await asyncio.wait({opening}, timeout=0.3)
+        assert waiting
+        other.execute("ROLLBACK")
+        await (await opening).close()
 
 
 async def test_a_locked_file_is_waited_for_and_then_told(

@@ -40,11 +40,11 @@ class Appender:
 
     def kill(self) -> None:
         """End it as a power cut would, and take in what it still said."""
-        if self._process.poll() is not None:
-            return
-        self._process.kill()
-        self._process.wait(timeout=10)
         assert self._process.stdout is not None
+        if self._process.stdout.closed:
+            return
+        self._process.kill()  # without effect on one that ended by itself
+        self._process.wait(timeout=10)
         rest = self._process.stdout.read().splitlines(keepends=True)
         self._process.stdout.close()
         self.acknowledged += [int(line) for line in rest if line.endswith("\n")]
