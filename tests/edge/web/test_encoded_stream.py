@@ -98,7 +98,8 @@ async def test_a_client_that_leaves_is_forgotten() -> None:
     async with served(registry) as port:
         async with exchange(port, "GET", RESUME) as stream:
             await stream.data()
-        await registry.viewer.closed.wait()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await registry.viewer.closed.wait()
 
 
 @pytest.mark.proves("T06", "T11")
